@@ -1,0 +1,6 @@
+// Package analysis finds the verdict of a run: the tables of pairs and items, the
+// pair test, the gates, and which conversations a person should look at.
+//
+// Everything here is a pure function of what a run left on disk: the same run
+// directory gives the same [Report], byte for byte, wherever it is read.
+package analysis

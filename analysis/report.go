@@ -1,0 +1,203 @@
+package analysis
+
+import (
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/pairing"
+	"github.com/doubletake-dev/doubletake/replay"
+)
+
+// ReportVersion is the version of the report's format.
+const ReportVersion = 1
+
+// Verdict is what a run says about the change.
+type Verdict string
+
+// The verdicts.
+const (
+	// Clear: nothing blocks, and the candidate is not worse by more than the margin.
+	Clear Verdict = "clear"
+	// Regressed: the change is blocked.
+	Regressed Verdict = "regressed"
+	// Inconclusive: nothing blocks, but this many pairs could not show that the
+	// candidate is no worse by more than the margin.
+	Inconclusive Verdict = "inconclusive"
+	// Incomplete: too much went unscored to say.
+	Incomplete Verdict = "incomplete"
+)
+
+// Report is what a run says. What is undefined is null, with a reason beside it.
+type Report struct {
+	Version int    `json:"version"`
+	Run     string `json:"run"`
+	Command string `json:"command"`
+	// Verdict is what the run says about the change, Why in words.
+	Verdict Verdict          `json:"verdict"`
+	Why     []string         `json:"why"`
+	Lineage replay.Lineage   `json:"lineage"`
+	Arms    []replay.ArmInfo `json:"arms"`
+	Set     SetCounts        `json:"set"`
+	// Baseline and Candidate are the arms of Pairs and Test.
+	Baseline  string    `json:"baseline"`
+	Candidate string    `json:"candidate"`
+	Pairs     PairTable `json:"pairs"`
+	Test      Test      `json:"test"`
+	// Disagreements are the discordant pairs, those that go to the review queue.
+	Disagreements []Disagreement `json:"disagreements"`
+	// NotPaired names the fixtures that are void, left out or unscored, with reasons.
+	NotPaired      []NotPaired                   `json:"not_paired"`
+	Items          map[fixtures.Class]ItemCounts `json:"items"`
+	Contradictions int                           `json:"contradictions"`
+	PromptTokens   BeforeAfter                   `json:"prompt_tokens"`
+	Compactions    map[string]CompactionCounts   `json:"compactions"`
+	Gates          []Gate                        `json:"gates"`
+	// Incumbent is set in a nightly with an incumbent, AgainstReference in a compare.
+	Incumbent        *IncumbentPart        `json:"incumbent,omitempty"`
+	AgainstReference map[string]Comparison `json:"against_reference,omitempty"`
+	Control          Control               `json:"control"`
+	Usage            Usage                 `json:"usage"`
+	Settings         Settings              `json:"settings"`
+	// TaskSuccess is how many episodes of each arm passed. It is no gate.
+	TaskSuccess map[string]Share `json:"task_success"`
+	Notes       []string         `json:"notes"`
+}
+
+// SetCounts is the size of what was run.
+type SetCounts struct {
+	Name      string        `json:"name"`
+	Version   string        `json:"version"`
+	Hash      fixtures.Hash `json:"hash"`
+	Fixtures  int           `json:"fixtures"`
+	Items     int           `json:"items"`
+	Decisions int           `json:"decisions"`
+}
+
+// PairTable counts pairs, all and by what their first episode stands on.
+type PairTable struct {
+	pairing.Table
+	ByReference map[pairing.By]pairing.Table `json:"by_reference"`
+}
+
+// Comparison is two arms compared outside the main comparison.
+type Comparison struct {
+	Pairs PairTable `json:"pairs"`
+	Test  Test      `json:"test"`
+	// Discordant names the pairs that disagree, as conversation: cell.
+	Discordant map[string]pairing.Cell `json:"discordant"`
+}
+
+// IncumbentPart is the incumbent against the reference, and the candidate against it.
+type IncumbentPart struct {
+	Name string `json:"name"`
+	// Reference compares the reference (first) with the incumbent.
+	Reference Comparison `json:"against_reference"`
+	// Candidate compares the incumbent (first) with the candidate.
+	Candidate      Comparison                    `json:"against_candidate"`
+	Items          map[fixtures.Class]ItemCounts `json:"items"`
+	Contradictions int                           `json:"contradictions"`
+	PromptTokens   BeforeAfter                   `json:"prompt_tokens"`
+}
+
+// Disagreement is a discordant pair in short.
+type Disagreement struct {
+	ID        string       `json:"id"`
+	Title     string       `json:"title,omitempty"`
+	Cell      pairing.Cell `json:"cell"`
+	By        pairing.By   `json:"by_reference"`
+	Turn      int          `json:"turn,omitempty"`
+	Baseline  string       `json:"baseline"`  // what the first arm did at the divergence
+	Candidate string       `json:"candidate"` // what the second arm did there
+	// Items are the items that the candidate lost by then.
+	Items []pairing.ItemFate `json:"items"`
+	// Checks are the evidence of the checks that failed on one side only.
+	Checks []string `json:"checks"`
+}
+
+// NotPaired is a fixture without a scored pair.
+type NotPaired struct {
+	ID     string       `json:"id"`
+	Cell   pairing.Cell `json:"cell"`
+	Reason string       `json:"reason"`
+}
+
+// ItemCounts counts compaction decisions by verdict.
+type ItemCounts struct {
+	Verbatim     int `json:"verbatim"`
+	Supported    int `json:"supported"`
+	Absent       int `json:"absent"`
+	Contradicted int `json:"contradicted"`
+	Unscored     int `json:"unscored"`
+	Total        int `json:"total"`
+}
+
+// Retained is how many decisions kept their item.
+func (c ItemCounts) Retained() int { return c.Verbatim + c.Supported }
+
+// Scored is how many decisions have a verdict.
+func (c ItemCounts) Scored() int { return c.Total - c.Unscored }
+
+// BeforeAfter is the size of contexts around compactions, in tokens.
+type BeforeAfter struct {
+	Before int `json:"before"`
+	After  int `json:"after"`
+	// Ratio is After/Before, null where nothing was compacted.
+	Ratio *float64 `json:"ratio"`
+}
+
+// CompactionCounts counts the compactions of an arm by what came of them.
+type CompactionCounts struct {
+	Compacted int `json:"compacted"`
+	Unchanged int `json:"unchanged"`
+	Refused   int `json:"refused"`
+	Error     int `json:"error"`
+	// Findings are what was broken, each with its place.
+	Findings []string `json:"findings"`
+}
+
+// GateStatus is how a row of the gates stands.
+type GateStatus string
+
+// The statuses of gates.
+const (
+	GatePass      GateStatus = "PASS"
+	GateBacklog   GateStatus = "BACKLOG"   // below the floor, and the change did not worsen it
+	GateRegressed GateStatus = "REGRESSED" // the change worsened it
+	GateUnscored  GateStatus = "UNSCORED"  // nothing to go by
+)
+
+// Gate is one row.
+type Gate struct {
+	Name string `json:"name"`
+	// Value is the candidate's, Incumbent the incumbent's; null where there is none.
+	Value     *float64   `json:"value"`
+	Floor     *float64   `json:"floor"`
+	Incumbent *float64   `json:"incumbent"`
+	Status    GateStatus `json:"status"`
+	Reason    string     `json:"reason,omitempty"`
+	// NewlyLost names the decisions that the incumbent kept and the candidate lost.
+	NewlyLost []string `json:"newly_lost,omitempty"`
+}
+
+// Control is the reference played against itself.
+type Control struct {
+	Pairs      *pairing.Table `json:"pairs"`
+	Discordant *float64       `json:"discordant_share"`
+	Reason     string         `json:"reason,omitempty"`
+}
+
+// Usage is what the run asked of models. Requests counts answers that this run paid
+// for, Cached those that an earlier run had paid for; each answer counts once.
+type Usage struct {
+	Requests         int      `json:"requests"`
+	Cached           int      `json:"cached"`
+	PromptTokens     int      `json:"prompt_tokens"`
+	CachedTokens     int      `json:"cached_tokens"`
+	CompletionTokens int      `json:"completion_tokens"`
+	CostUSD          *float64 `json:"cost_usd"`
+	CostReason       string   `json:"cost_reason,omitempty"`
+}
+
+// Share is a count of a total.
+type Share struct {
+	Passed int `json:"passed"`
+	Scored int `json:"scored"`
+}

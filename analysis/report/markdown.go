@@ -1,0 +1,63 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/fixtures"
+)
+
+// Markdown writes the report for a pull request.
+func Markdown(out io.Writer, r *analysis.Report) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## doubletake: %s\n\n", r.Verdict)
+	fmt.Fprintf(&b, "%s against %s, set %s %s (%d fixtures, %d items), run `%s`\n\n", escape(r.Candidate), escape(r.Baseline), escape(r.Set.Name), escape(r.Set.Version), r.Set.Fixtures, r.Set.Items, r.Run)
+	for _, why := range r.Why {
+		fmt.Fprintf(&b, "- %s\n", escape(why))
+	}
+	fmt.Fprintf(&b, "\n### Disagreements: %d of %d pairs\n\n", len(r.Disagreements), r.Pairs.Total)
+	if len(r.Disagreements) > 0 {
+		b.WriteString("| | conversation | items lost | what happened |\n|---|---|---|---|\n")
+	}
+	for _, d := range r.Disagreements {
+		var items []string
+		for _, item := range d.Items {
+			items = append(items, escape(fate(r, item)))
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", d.Cell, escape(d.ID), strings.Join(items, "<br>"), escape(Shorten(strings.Join(d.Checks, "; "), 300)))
+	}
+	b.WriteString("\n### Gates\n\n| gate | candidate | incumbent | floor | status |\n|---|---|---|---|---|\n")
+	for _, g := range r.Gates {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", g.Name, gateValue(g, g.Value), gateValue(g, g.Incumbent), escape(gateFloor(g)), g.Status)
+	}
+	b.WriteString("\n<details><summary>Items, test and cost</summary>\n\n| class | verbatim | supported | absent | contradicted | unscored | total |\n|---|---|---|---|---|---|---|\n")
+	for _, class := range fixtures.Classes() {
+		c := r.Items[class]
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d |\n", class, c.Verbatim, c.Supported, c.Absent, c.Contradicted, c.Unscored, c.Total)
+	}
+	b.WriteString("\n")
+	for _, line := range testLines(r) {
+		fmt.Fprintf(&b, "- %s\n", escape(line))
+	}
+	for _, n := range r.NotPaired {
+		fmt.Fprintf(&b, "- %s %s: %s\n", n.Cell, escape(n.ID), escape(Shorten(n.Reason, 300)))
+	}
+	fmt.Fprintf(&b, "- %d answers asked for, %d from the cache, %d prompt tokens\n", r.Usage.Requests, r.Usage.Cached, r.Usage.PromptTokens)
+	for _, arm := range r.Arms {
+		s := r.TaskSuccess[arm.Name]
+		fmt.Fprintf(&b, "- task success (no gate) of %s: %s\n", escape(arm.Name), share(s.Passed, s.Scored))
+	}
+	b.WriteString("\n</details>\n")
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// escape makes text from a recording plain in Markdown and in the HTML that
+// Markdown lets through.
+func escape(text string) string {
+	return strings.NewReplacer(
+		"&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "\\|", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "#", "\\#", "~", "\\~", "@", "&#64;",
+	).Replace(Clean(text))
+}

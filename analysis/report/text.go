@@ -1,0 +1,322 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/pairing"
+	"github.com/doubletake-dev/doubletake/replay"
+)
+
+// Style is how text is printed.
+type Style struct {
+	// Color uses ANSI colours; never the only carrier of a meaning.
+	Color bool
+	// Width is the width of the terminal in characters; 0 means [DefaultWidth].
+	Width int
+}
+
+// DefaultWidth is the width of text where no terminal tells it.
+const DefaultWidth = 100
+
+type textReport struct {
+	out   strings.Builder
+	style Style
+	r     *analysis.Report
+}
+
+// Text writes the report for a person: the verdict, the conversations that
+// disagree, the items, the test, the cost, and last the task success.
+func Text(out io.Writer, r *analysis.Report, style Style) error {
+	if style.Width <= 0 {
+		style.Width = DefaultWidth
+	}
+	t := &textReport{style: style, r: r}
+	t.head()
+	t.disagreements()
+	t.notPaired()
+	t.items()
+	t.gates()
+	t.compactions()
+	t.test()
+	t.cost()
+	t.success()
+	t.notes()
+	_, err := io.WriteString(out, t.out.String())
+	return err
+}
+
+func (t *textReport) printf(format string, args ...any) { fmt.Fprintf(&t.out, format, args...) }
+
+// paint colours text where the style allows.
+func (t *textReport) paint(code, text string) string {
+	if !t.style.Color {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (t *textReport) title(text string) { t.printf("\n%s\n", t.paint("1", text)) }
+
+// The colours: blue and orange keep apart for colour-blind readers.
+const (
+	colorBad  = "1;38;5;208"
+	colorGood = "1;38;5;33"
+	colorDim  = "2"
+)
+
+func (t *textReport) head() {
+	r := t.r
+	t.printf("doubletake %s  run %s  set %s %s: %d fixtures, %d items, %d compaction decisions\n",
+		r.Command, r.Run, Clean(r.Set.Name), Clean(r.Set.Version), r.Set.Fixtures, r.Set.Items, r.Set.Decisions)
+	color := colorGood
+	if r.Verdict == analysis.Regressed || r.Verdict == analysis.Incomplete {
+		color = colorBad
+	}
+	t.printf("\n%s  %s against %s\n", t.paint(color, strings.ToUpper(string(r.Verdict))), Clean(r.Candidate), Clean(r.Baseline))
+	for _, why := range r.Why {
+		t.printf("  - %s\n", Clean(why))
+	}
+}
+
+func (t *textReport) disagreements() {
+	r := t.r
+	t.title(fmt.Sprintf("Disagreements: %d of %d pairs, all in the review queue", len(r.Disagreements), r.Pairs.Total))
+	if len(r.Disagreements) == 0 {
+		t.printf("  none\n")
+	}
+	room := max(t.style.Width-8, 40)
+	for _, d := range r.Disagreements {
+		label := t.paint(colorBad, "LOSS")
+		if d.Cell == pairing.Gain {
+			label = t.paint(colorGood, "GAIN")
+		}
+		t.printf("  %s  %s", label, t.paint("1", Clean(d.ID)))
+		if d.By == pairing.Accepted {
+			t.printf("  (against an accepted trace)")
+		}
+		t.printf("\n")
+		if d.Title != "" {
+			t.printf("        %s\n", t.paint(colorDim, Shorten(d.Title, room)))
+		}
+		for _, item := range d.Items {
+			t.printf("        %s\n", Shorten(fate(r, item), room))
+		}
+		if d.Turn > 0 {
+			t.printf("        turn %d, %s %s\n", d.Turn, Clean(r.Baseline), Shorten(d.Baseline, room-len(r.Baseline)-10))
+			t.printf("        turn %d, %s %s\n", d.Turn, Clean(r.Candidate), Shorten(d.Candidate, room-len(r.Candidate)-10))
+		}
+		for _, c := range d.Checks {
+			t.printf("        %s\n", Shorten(c, room))
+		}
+	}
+}
+
+// fate says in words what became of an item.
+func fate(r *analysis.Report, item pairing.ItemFate) string {
+	side := func(arm string, v replay.Verdict) string {
+		if v == "" {
+			return ""
+		}
+		return fmt.Sprintf("%s under %s", v, arm)
+	}
+	var parts []string
+	for _, s := range []string{side(r.Baseline, item.First), side(r.Candidate, item.Second)} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return fmt.Sprintf("%s %s of turn %d %s: %q", item.Class, item.ID, item.Turn, strings.Join(parts, ", "), Clean(item.Literal))
+}
+
+func (t *textReport) notPaired() {
+	if len(t.r.NotPaired) == 0 {
+		return
+	}
+	t.title("Without an outcome")
+	for _, n := range t.r.NotPaired {
+		t.printf("  %-9s %s: %s\n", n.Cell, Clean(n.ID), Shorten(n.Reason, max(t.style.Width, 200)))
+	}
+}
+
+// table prints rows of cells separated by tabs, aligned.
+func (t *textReport) table(rows []string) {
+	w := tabwriter.NewWriter(&t.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, row := range rows {
+		fmt.Fprintln(w, row+"\t")
+	}
+	_ = w.Flush() // a strings.Builder takes everything
+}
+
+func (t *textReport) items() {
+	t.title(fmt.Sprintf("Items at every compaction, under %s", Clean(t.r.Candidate)))
+	rows := []string{"  class\tverbatim\tsupported\tabsent\tcontradicted\tunscored\ttotal\tretained"}
+	for _, class := range fixtures.Classes() {
+		c := t.r.Items[class]
+		rows = append(rows, fmt.Sprintf("  %s\t%d\t%d\t%d\t%d\t%d\t%d\t%s", class, c.Verbatim, c.Supported, c.Absent, c.Contradicted, c.Unscored, c.Total, share(c.Retained(), c.Scored())))
+	}
+	t.table(rows)
+}
+
+func share(n, total int) string {
+	if total == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d/%d", n, total)
+}
+
+func (t *textReport) gates() {
+	t.title("Gates")
+	rows := []string{"  gate\tcandidate\tincumbent\tfloor\tstatus"}
+	for _, g := range t.r.Gates {
+		rows = append(rows, fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", g.Name, gateValue(g, g.Value), gateValue(g, g.Incumbent), gateFloor(g), g.Status))
+	}
+	t.table(rows)
+	for _, g := range t.r.Gates {
+		if g.Status != analysis.GateRegressed || len(g.NewlyLost) == 0 {
+			continue
+		}
+		t.printf("  %s: %s\n", g.Name, Clean(g.Reason))
+		const most = 12
+		for i, item := range g.NewlyLost {
+			if i == most {
+				t.printf("    and %d more\n", len(g.NewlyLost)-most)
+				break
+			}
+			t.printf("    %s\n", Shorten(item, max(t.style.Width-4, 60)))
+		}
+	}
+}
+
+func gateValue(g analysis.Gate, v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	switch g.Name {
+	case "behaviour":
+		return fmt.Sprintf("p=%.4f", *v)
+	case "contradictions", "accepted traces", "failed compactions":
+		return fmt.Sprintf("%.0f", *v)
+	}
+	return fmt.Sprintf("%.3f", *v)
+}
+
+func gateFloor(g analysis.Gate) string {
+	if g.Floor == nil {
+		return "-"
+	}
+	switch g.Name {
+	case "behaviour":
+		return fmt.Sprintf("p>%.2f", *g.Floor)
+	case "contradictions", "accepted traces", "failed compactions":
+		return fmt.Sprintf("<=%.0f", *g.Floor)
+	}
+	return fmt.Sprintf(">=%.2f", *g.Floor)
+}
+
+func (t *textReport) compactions() {
+	t.title("Compactions")
+	rows := []string{"  arm\tcompacted\tunchanged\trefused\terror"}
+	for _, arm := range t.r.Arms {
+		if c, ok := t.r.Compactions[arm.Name]; ok {
+			rows = append(rows, fmt.Sprintf("  %s\t%d\t%d\t%d\t%d", Clean(arm.Name), c.Compacted, c.Unchanged, c.Refused, c.Error))
+		}
+	}
+	t.table(rows)
+	for _, arm := range t.r.Arms {
+		for _, finding := range t.r.Compactions[arm.Name].Findings {
+			t.printf("  %s: %s\n", Clean(arm.Name), Shorten(finding, max(2*t.style.Width, 200)))
+		}
+	}
+	if p := t.r.PromptTokens; p.Ratio != nil {
+		t.printf("  prompt size under %s: %d tokens before, %d after (%.0f%%)\n", Clean(t.r.Candidate), p.Before, p.After, 100**p.Ratio)
+	}
+}
+
+func (t *textReport) test() {
+	r := t.r
+	t.title(fmt.Sprintf("Test: %s against %s, %d replayed pairs in %d session groups", Clean(r.Candidate), Clean(r.Baseline), r.Test.Pairs, r.Test.Groups))
+	for _, line := range testLines(r) {
+		t.printf("  %s\n", line)
+	}
+	if i := r.Incumbent; i != nil {
+		t.printf("  %s: %s\n", i.Name+" against reference", brief(i.Reference))
+		t.printf("  %s: %s\n", Clean(r.Candidate)+" against "+i.Name, brief(i.Candidate))
+	}
+	for _, arm := range r.Arms {
+		if c, ok := r.AgainstReference[arm.Name]; ok {
+			t.printf("  %s against reference: %s\n", Clean(arm.Name), brief(c))
+		}
+	}
+}
+
+func brief(c analysis.Comparison) string {
+	return fmt.Sprintf("%d losses, %d gains in %d pairs, p(worse) %.4f", c.Test.Losses, c.Test.Gains, c.Test.Pairs, c.Test.PCluster)
+}
+
+// testLines are the sentences about the pair test, for text and Markdown alike.
+func testLines(r *analysis.Report) []string {
+	x := r.Test
+	table := r.Pairs.ByReference[pairing.Replayed]
+	lines := []string{
+		fmt.Sprintf("both pass %d, losses %d, gains %d, both fail %d", table.BothPass, x.Losses, x.Gains, table.BothFail),
+		fmt.Sprintf("exact McNemar p(worse) %.4f, two-sided %.4f (mid-p %.4f, %.4f); by session group p(worse) %.4f", x.PWorse, x.PTwo, x.PMidWorse, x.PMidTwo, x.PCluster),
+	}
+	if x.Difference != nil && x.Low != nil {
+		lines = append(lines, fmt.Sprintf("the candidate fails %s more often (%.0f%% Tango interval %s to %s); margin %.1f points: %s",
+			points(*x.Difference), 100*r.Settings.Confidence, points(*x.Low), points(*x.High), 100*x.Margin, nonInferior(x)))
+	}
+	if !x.Attainable {
+		lines = append(lines, fmt.Sprintf("%d discordant pairs cannot reach %.2f whatever their direction: no significance here is no evidence of safety", x.Losses+x.Gains, r.Settings.Alpha))
+	}
+	if x.SmallestDetectable != nil {
+		lines = append(lines, fmt.Sprintf("%d pairs see a loss rate of %.0f%% with power %.0f%%; a smaller one would mostly go unseen", x.Pairs, 100**x.SmallestDetectable, 100*r.Settings.Power))
+	} else {
+		lines = append(lines, fmt.Sprintf("%d pairs see no loss rate with power %.0f%%", x.Pairs, 100*r.Settings.Power))
+	}
+	if a := r.Pairs.ByReference[pairing.Accepted]; a.Total > 0 {
+		lines = append(lines, fmt.Sprintf("apart from the test, %d pairs stand on accepted traces: %d pass, %d lost", a.Total, a.BothPass, a.Losses))
+	}
+	return lines
+}
+
+func points(x float64) string { return fmt.Sprintf("%.1f points", 100*x) }
+
+func nonInferior(x analysis.Test) string {
+	if x.NonInferior {
+		return "non-inferior"
+	}
+	return "not shown to be within it"
+}
+
+func (t *textReport) cost() {
+	u := t.r.Usage
+	t.title("Cost")
+	t.printf("  %d answers asked for, %d from the cache; %d prompt tokens (%d cached by the provider), %d completion tokens\n", u.Requests, u.Cached, u.PromptTokens, u.CachedTokens, u.CompletionTokens)
+	c := t.r.Control
+	switch {
+	case c.Discordant != nil:
+		t.printf("  control: the reference against itself disagrees in %d of %d pairs (%.1f%%)\n", c.Pairs.Losses+c.Pairs.Gains, c.Pairs.Scored(), 100**c.Discordant)
+	case c.Reason != "":
+		t.printf("  control: %s\n", Clean(c.Reason))
+	}
+}
+
+func (t *textReport) success() {
+	t.title("Task success (no gate: it cannot see what this report is about)")
+	for _, arm := range t.r.Arms {
+		s := t.r.TaskSuccess[arm.Name]
+		t.printf("  %s: %s episodes pass\n", Clean(arm.Name), share(s.Passed, s.Scored))
+	}
+}
+
+func (t *textReport) notes() {
+	t.title("Notes")
+	for _, note := range t.r.Notes {
+		t.printf("  - %s\n", Clean(note))
+	}
+}

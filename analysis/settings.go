@@ -1,0 +1,66 @@
+package analysis
+
+import (
+	"fmt"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
+)
+
+// Settings are what the verdict is found by. They are fixed before a run and stored
+// with it.
+type Settings struct {
+	// Alpha is the one-sided level of the pair test.
+	Alpha float64 `json:"alpha"`
+	// Margin is the largest tolerable difference in failures, for non-inferiority.
+	Margin float64 `json:"margin"`
+	// Confidence is that of the interval of the difference.
+	Confidence float64 `json:"confidence"`
+	// Power is the probability at which the smallest detectable loss is found.
+	Power float64 `json:"power"`
+	// Floors are the retention rates below which a class of items doesn't pass.
+	Floors map[fixtures.Class]float64 `json:"floors"`
+	// Contradictions is how many contradicted items are tolerated. A contradiction
+	// that the incumbent does not have blocks whatever this says.
+	Contradictions int `json:"contradictions"`
+	// MaxUnscored is the share of pairs or of decisions that may go unscored before
+	// the run counts as incomplete.
+	MaxUnscored float64 `json:"max_unscored"`
+}
+
+// DefaultSettings are the settings of a run that says nothing else.
+func DefaultSettings() Settings {
+	return Settings{
+		Alpha: 0.05, Margin: 0.05, Confidence: 0.95, Power: 0.80, MaxUnscored: 0.10,
+		Floors: map[fixtures.Class]float64{
+			fixtures.Constraint: 0.95, fixtures.Commitment: 0.95, fixtures.OpenQuestion: 0.90, fixtures.Reference: 0.98,
+		},
+	}
+}
+
+// Validate says what is wrong with the settings.
+func (s Settings) Validate() error {
+	share := func(name string, v, low, high float64) error {
+		if !(v >= low && v <= high) {
+			return fmt.Errorf("%s: %v is not between %v and %v", name, v, low, high)
+		}
+		return nil
+	}
+	for class, floor := range s.Floors {
+		if err := share("gates: "+string(class), floor, 0, 1); err != nil {
+			return err
+		}
+	}
+	if s.Contradictions < 0 {
+		return fmt.Errorf("gates: contradictions: %d is negative", s.Contradictions)
+	}
+	for _, err := range []error{
+		share("alpha", s.Alpha, 1e-6, 0.49), share("margin", s.Margin, 1e-6, 0.99),
+		share("confidence", s.Confidence, 0.5, 0.999999), share("power", s.Power, 0.01, 0.9999),
+		share("max_unscored", s.MaxUnscored, 0, 1),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

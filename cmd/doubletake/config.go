@@ -1,0 +1,243 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/xrash/smetrics"
+
+	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/replay/compact"
+)
+
+// configFile is the config that is read where no other is named.
+const configFile = "doubletake.yaml"
+
+// config is doubletake.yaml.
+type config struct {
+	Set        string                     `yaml:"set"`
+	Agent      agentConfig                `yaml:"agent"`
+	Judge      judgeConfig                `yaml:"judge"`
+	Compactors map[string]compactorConfig `yaml:"compactors"`
+	Nightly    nightlyConfig              `yaml:"nightly"`
+	Gates      map[string]float64         `yaml:"gates"`
+	Test       testConfig                 `yaml:"test"`
+	Limits     limitsConfig               `yaml:"limits"`
+	Cache      cacheConfig                `yaml:"cache"`
+
+	dir string // where the file lies: paths in it are relative to that
+}
+
+type agentConfig struct {
+	Model       string   `yaml:"model"`
+	BaseURL     string   `yaml:"base_url"`
+	Temperature *float64 `yaml:"temperature"`
+	Seed        *int     `yaml:"seed"`
+	Window      int      `yaml:"window"`
+	StepLimit   int      `yaml:"step_limit"`
+}
+
+type judgeConfig struct {
+	Model   string `yaml:"model"`
+	BaseURL string `yaml:"base_url"`
+}
+
+type compactorConfig struct {
+	Use     string   `yaml:"use"`
+	Exec    []string `yaml:"exec"`
+	Prompt  string   `yaml:"prompt"`
+	Model   string   `yaml:"model"`
+	Keep    int      `yaml:"keep"`
+	Trigger float64  `yaml:"trigger"`
+	Timeout duration `yaml:"timeout"`
+	Env     []string `yaml:"env"`
+}
+
+type nightlyConfig struct {
+	Incumbent string `yaml:"incumbent"`
+	Candidate string `yaml:"candidate"`
+	Control   *bool  `yaml:"control"`
+}
+
+type testConfig struct {
+	Alpha       *float64 `yaml:"alpha"`
+	Margin      *float64 `yaml:"margin"`
+	Confidence  *float64 `yaml:"confidence"`
+	Power       *float64 `yaml:"power"`
+	MaxUnscored *float64 `yaml:"max_unscored"`
+}
+
+type limitsConfig struct {
+	Concurrency       int      `yaml:"concurrency"`
+	RequestsPerMinute int      `yaml:"requests_per_minute"`
+	TokensPerMinute   int      `yaml:"tokens_per_minute"`
+	Timeout           duration `yaml:"timeout"`
+	Tries             int      `yaml:"tries"`
+}
+
+type cacheConfig struct {
+	Dir  string `yaml:"dir"`
+	Mode string `yaml:"mode"`
+}
+
+// duration is a time.Duration written as in 60s or 2m.
+type duration time.Duration
+
+// UnmarshalYAML reads a duration.
+func (d *duration) UnmarshalYAML(data []byte) error {
+	text := strings.Trim(strings.TrimSpace(string(data)), `"'`)
+	value, err := time.ParseDuration(text)
+	if err != nil || value <= 0 {
+		return fmt.Errorf("%q is no duration above zero, such as 60s or 2m", text)
+	}
+	*d = duration(value)
+	return nil
+}
+
+// loadConfig reads the named config, or ./doubletake.yaml if there is one, or
+// returns an empty one.
+func loadConfig(path string) (*config, error) {
+	named := path != ""
+	if !named {
+		path = configFile
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) && !named {
+		return &config{dir: "."}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the config: %w", err)
+	}
+	c := config{dir: filepath.Dir(path)}
+	if len(strings.TrimSpace(string(data))) > 0 {
+		if err := yaml.UnmarshalWithOptions(data, &c, yaml.Strict()); err != nil {
+			return nil, fmt.Errorf("config %s: %s", path, explainYAML(err))
+		}
+	}
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("config %s: %w", path, err)
+	}
+	return &c, nil
+}
+
+// explainYAML adds the nearest known key to the parser's error, which has line,
+// column and the place in the source.
+func explainYAML(err error) string {
+	text := yaml.FormatError(err, false, true)
+	var unknown *yaml.UnknownFieldError
+	if !errors.As(err, &unknown) || unknown.GetToken() == nil {
+		return text
+	}
+	key := unknown.GetToken().Value
+	nearest := slices.MaxFunc(knownKeys(reflect.TypeFor[config]()), func(a, b string) int {
+		return cmp.Compare(smetrics.JaroWinkler(key, a, 0.7, 4), smetrics.JaroWinkler(key, b, 0.7, 4))
+	})
+	return text + fmt.Sprintf("\ndid you mean %q?", nearest)
+}
+
+// knownKeys lists the keys of a config type and of all types inside it.
+func knownKeys(t reflect.Type) []string {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice:
+		return knownKeys(t.Elem())
+	case reflect.Struct:
+	default:
+		return nil
+	}
+	var keys []string
+	for i := range t.NumField() {
+		field := t.Field(i)
+		if name, ok := field.Tag.Lookup("yaml"); ok {
+			keys = append(append(keys, name), knownKeys(field.Type)...)
+		}
+	}
+	return keys
+}
+
+func (c *config) validate() error {
+	if t := c.Agent.Temperature; t != nil && *t != 0 {
+		return fmt.Errorf("agent.temperature: %v; a replay compares two plays and needs 0", *t)
+	}
+	for name, compactor := range c.Compactors {
+		if err := compactor.validate(); err != nil {
+			return fmt.Errorf("compactors.%s: %w", name, err)
+		}
+	}
+	known := []string{"contradictions"}
+	for _, class := range fixtures.Classes() {
+		known = append(known, string(class))
+	}
+	for name := range c.Gates {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("gates.%s: want one of %s", name, strings.Join(known, ", "))
+		}
+	}
+	if n := c.Gates["contradictions"]; n != float64(int(n)) {
+		return fmt.Errorf("gates.contradictions: %v is no whole number", n)
+	}
+	for name, n := range map[string]int{
+		"agent.window": c.Agent.Window, "agent.step_limit": c.Agent.StepLimit, "limits.concurrency": c.Limits.Concurrency,
+		"limits.requests_per_minute": c.Limits.RequestsPerMinute, "limits.tokens_per_minute": c.Limits.TokensPerMinute, "limits.tries": c.Limits.Tries,
+	} {
+		if n < 0 {
+			return fmt.Errorf("%s: %d is negative", name, n)
+		}
+	}
+	return c.analysis().Validate()
+}
+
+func (c compactorConfig) validate() error {
+	switch {
+	case c.Use == "" && len(c.Exec) == 0:
+		return fmt.Errorf("wants use (one of %s) or exec (a command)", strings.Join(compact.Names(), ", "))
+	case c.Use != "" && len(c.Exec) > 0:
+		return errors.New("has both use and exec")
+	case c.Use != "" && !slices.Contains(compact.Names(), c.Use):
+		_, err := compact.New(c.Use, compact.Options{})
+		return err
+	case c.Trigger < 0 || c.Trigger > 1:
+		return fmt.Errorf("trigger: %v is not between 0 and 1", c.Trigger)
+	}
+	return nil
+}
+
+// analysis is what the verdict is found by: the defaults with what the config says.
+func (c *config) analysis() analysis.Settings {
+	s := analysis.DefaultSettings()
+	for name, value := range c.Gates {
+		if name == "contradictions" {
+			s.Contradictions = int(value)
+		} else {
+			s.Floors[fixtures.Class(name)] = value
+		}
+	}
+	for _, set := range []struct {
+		from *float64
+		to   *float64
+	}{
+		{c.Test.Alpha, &s.Alpha}, {c.Test.Margin, &s.Margin}, {c.Test.Confidence, &s.Confidence},
+		{c.Test.Power, &s.Power}, {c.Test.MaxUnscored, &s.MaxUnscored},
+	} {
+		if set.from != nil {
+			*set.to = *set.from
+		}
+	}
+	return s
+}
+
+// path resolves a path of the config against where the config lies.
+func (c *config) path(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(c.dir, name)
+}

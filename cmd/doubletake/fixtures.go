@@ -1,0 +1,164 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/doubletake-dev/doubletake/analysis/report"
+	"github.com/doubletake-dev/doubletake/fixtures"
+)
+
+func fixturesCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "fixtures",
+		Usage: "verify, hash and list the fixtures of a set",
+		Description: `   doubletake fixtures verify --set fixtures/mine
+   doubletake fixtures hash --set fixtures/mine --bump 2026.4`,
+		Subcommands: []*cli.Command{fixturesVerify(), fixturesHash(), fixturesList()},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usageError("fixtures: no command %q (doubletake fixtures --help)", c.Args().First())
+			}
+			return cli.ShowSubcommandHelp(c)
+		},
+	}
+}
+
+func fixturesVerify() *cli.Command {
+	return &cli.Command{
+		Name:  "verify",
+		Usage: "check every claim of a set: hashes, recordings, items, checks, accepted traces",
+		Description: `   doubletake fixtures verify
+   doubletake fixtures verify --set fixtures/mine`,
+		Flags: []cli.Flag{setFlag()},
+		Action: func(c *cli.Context) error {
+			set, err := loadSet(c.String("set"))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.App.Writer, "%s %s: %d fixtures, %d items, %d compaction decisions; all that they claim holds\n",
+				set.Name, set.Version, len(set.Fixtures), set.Items(), set.Decisions())
+			return nil
+		},
+	}
+}
+
+func fixturesHash() *cli.Command {
+	return &cli.Command{
+		Name:  "hash",
+		Usage: "print the hashes of a set's files, or write its manifest",
+		Description: `Without --bump it prints what a manifest would hold. With --bump it verifies the fixtures
+and writes the manifest under the new version.
+
+   doubletake fixtures hash
+   doubletake fixtures hash --set fixtures/mine --bump 2026.4`,
+		Flags: []cli.Flag{setFlag(), stringFlag("bump", "write the manifest under `VERSION`")},
+		Action: func(c *cli.Context) error {
+			version := c.String("bump")
+			if version != "" {
+				return bumpManifest(c.App.Writer, c.String("set"), version)
+			}
+			files, _ := setFiles(c.String("set"))
+			hashes, err := fixtures.HashFiles(files)
+			if err != nil {
+				return err
+			}
+			for _, name := range slices.Sorted(maps.Keys(hashes)) {
+				fmt.Fprintf(c.App.Writer, "%s  %s\n", hashes[name], report.Clean(name))
+			}
+			return nil
+		},
+	}
+}
+
+func bumpManifest(out io.Writer, dir, version string) error {
+	if dir == "" {
+		return usageError("--bump needs --set: the set that ships with the program can't be changed from outside")
+	}
+	files, name := setFiles(dir)
+	if old, err := fixtures.ReadManifest(files); err == nil && old.Version == version && old.Check(files) != nil {
+		return usageError("the set %s has changed and is already of version %s: choose another version", dir, version)
+	} else if err != nil && !errors.Is(err, fixtures.ErrNoManifest) {
+		fmt.Fprintf(out, "replacing a manifest that can't be read: %v\n", err)
+	}
+	set, err := fixtures.LoadUnmanifested(files, name)
+	if err != nil {
+		return err
+	}
+	hashes, err := fixtures.HashFiles(files)
+	if err != nil {
+		return err
+	}
+	manifest := fixtures.Manifest{Version: version, Hashes: hashes}
+	data, err := manifest.MarshalIndented()
+	if err != nil {
+		return err
+	}
+	err = fixtures.WriteFileAtomic(filepath.Join(dir, fixtures.ManifestFile), func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s %s: %d fixtures, %d files, set hash %s\n", name, version, len(set.Fixtures), len(hashes), manifest.Hash())
+	return nil
+}
+
+func fixturesList() *cli.Command {
+	return &cli.Command{
+		Name:        "list",
+		Usage:       "list the fixtures of a set",
+		Description: "   doubletake fixtures list --json",
+		Flags:       []cli.Flag{setFlag(), jsonFlag()},
+		Action: func(c *cli.Context) error {
+			set, err := loadSet(c.String("set"))
+			if err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				return listJSON(c.App.Writer, set)
+			}
+			w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "fixture\tturns\tcompactions\titems\tchecks\taccepted\ttitle")
+			for _, f := range set.Fixtures {
+				accepted := ""
+				if f.AcceptedTrace != nil {
+					accepted = report.Clean(f.AcceptedTrace.By)
+				}
+				fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\t%s\n", f.ConversationID, f.Turns, f.CompactionsExpected, len(f.MustSurvive), len(f.Checks), accepted, report.Shorten(f.Title, 70))
+			}
+			return w.Flush()
+		},
+	}
+}
+
+func listJSON(out io.Writer, set *fixtures.Set) error {
+	type row struct {
+		ConversationID string        `json:"conversation_id"`
+		Title          string        `json:"title"`
+		Hash           fixtures.Hash `json:"hash"`
+		Turns          int           `json:"turns"`
+		Compactions    int           `json:"compactions_expected"`
+		Items          int           `json:"items"`
+		Checks         int           `json:"checks"`
+		Accepted       bool          `json:"accepted_trace"`
+		Group          string        `json:"group"`
+	}
+	rows := make([]row, len(set.Fixtures))
+	for i, f := range set.Fixtures {
+		rows[i] = row{f.ConversationID, f.Title, f.Hash, f.Turns, f.CompactionsExpected, len(f.MustSurvive), len(f.Checks), f.AcceptedTrace != nil, f.SessionGroup()}
+	}
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(rows)
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/doubletake-dev/doubletake/analysis/report"
+)
+
+// twin is the environment variable of a flag.
+func twin(name string) []string {
+	return []string{"DOUBLETAKE_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))}
+}
+
+func stringFlag(name, usage string, aliases ...string) *cli.StringFlag {
+	return &cli.StringFlag{Name: name, Usage: usage, Aliases: aliases, EnvVars: twin(name)}
+}
+
+func setFlag() cli.Flag {
+	return stringFlag("set", "the set of fixtures, a `DIR`; default: the one that ships with the program")
+}
+
+func jsonFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "json", Usage: "print JSON on stdout", EnvVars: twin("json")}
+}
+
+// nightFlags are the flags of the commands that play.
+func nightFlags() []cli.Flag {
+	return []cli.Flag{
+		stringFlag("config", "read the config `FILE`; default: ./"+configFile+" if there is one", "c"),
+		setFlag(),
+		stringFlag("out", "the run directory, a `DIR`; the same command goes on with what lies there; default: runs/<time>-<id>"),
+		&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, Usage: "also write the report to `FILE`, by its extension .json, .md or .txt (repeatable)", EnvVars: twin("output")},
+		stringFlag("base-url", "the OpenAI-compatible endpoint, a `URL` that ends in /v1; default: OPENAI_BASE_URL, else the embedded offline provider"),
+		stringFlag("model", "the agent's model, by `NAME`"),
+		stringFlag("judge-model", "the judge's model, by `NAME`; default: the agent's"),
+		&cli.IntFlag{Name: "concurrency", Aliases: []string{"j"}, Usage: "play `N` episodes at once", EnvVars: twin("concurrency")},
+		stringFlag("cache", "answers: off, read, write or only (never ask the provider); `MODE`, default write"),
+		stringFlag("cache-dir", "where answers are stored, a `DIR`; default: the user's cache folder"),
+		&cli.IntFlag{Name: "seed", Usage: "the seed `N` that goes with every request", EnvVars: twin("seed")},
+		&cli.StringSliceFlag{Name: "fixture", Usage: "play only the fixture `ID` (repeatable)", EnvVars: twin("fixture")},
+		jsonFlag(),
+		&cli.BoolFlag{Name: "strict", Usage: "exit with 4 where the result is inconclusive", EnvVars: twin("strict")},
+	}
+}
+
+// valueFlags are the flags that take a value, for taking flags apart from arguments.
+func valueFlags(flags []cli.Flag) map[string]bool {
+	takes := map[string]bool{}
+	for _, f := range flags {
+		if _, isBool := f.(*cli.BoolFlag); isBool {
+			continue
+		}
+		for _, name := range f.Names() {
+			takes[name] = true
+		}
+	}
+	return takes
+}
+
+// interspersed lets flags stand after arguments, as people write them: the library
+// stops at the first argument. It runs the action with the arguments alone in order.
+func interspersed(command *cli.Command) *cli.Command {
+	action := command.Action
+	takes := valueFlags(command.Flags)
+	command.Action = func(c *cli.Context) error {
+		args := c.Args().Slice()
+		if !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") && a != "-" }) {
+			return action(c)
+		}
+		var flags, rest []string
+		for i := 0; i < len(args); i++ {
+			arg := args[i]
+			switch {
+			case arg == "--":
+				rest = append(rest, args[i+1:]...)
+				i = len(args)
+			case !strings.HasPrefix(arg, "-") || arg == "-":
+				rest = append(rest, arg)
+			default:
+				flags = append(flags, arg)
+				name := strings.TrimLeft(arg, "-")
+				if takes[name] && i+1 < len(args) {
+					i++
+					flags = append(flags, args[i])
+				}
+			}
+		}
+		if len(flags) == 0 {
+			return action(c)
+		}
+		given := explicitFlags(c, command.Flags)
+		again := *command
+		again.Action = action
+		return again.Run(c, append(append(append([]string{command.Name}, given...), flags...), append([]string{"--"}, rest...)...)...)
+	}
+	return command
+}
+
+// explicitFlags writes the flags that stood before the arguments again.
+func explicitFlags(c *cli.Context, flags []cli.Flag) []string {
+	var out []string
+	for _, f := range flags {
+		name := f.Names()[0]
+		if !c.IsSet(name) {
+			continue
+		}
+		switch f.(type) {
+		case *cli.BoolFlag:
+			out = append(out, fmt.Sprintf("--%s=%t", name, c.Bool(name)))
+		case *cli.StringSliceFlag:
+			for _, v := range c.StringSlice(name) {
+				out = append(out, "--"+name, v)
+			}
+		default:
+			out = append(out, "--"+name, fmt.Sprint(c.Value(name)))
+		}
+	}
+	return out
+}
+
+// terminalStyle is how text is printed on the program's stdout.
+func terminalStyle(c *cli.Context) report.Style {
+	file, ok := c.App.Writer.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return report.Style{}
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		width = 0
+	}
+	_, plain := os.LookupEnv("NO_COLOR")
+	return report.Style{Color: !plain && os.Getenv("TERM") != "dumb", Width: width}
+}

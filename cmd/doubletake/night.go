@@ -1,0 +1,426 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/analysis/report"
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/fixtures/adversarial"
+	"github.com/doubletake-dev/doubletake/pairing"
+	"github.com/doubletake-dev/doubletake/replay"
+	"github.com/doubletake-dev/doubletake/replay/compact"
+	"github.com/doubletake-dev/doubletake/replay/judge"
+	"github.com/doubletake-dev/doubletake/replay/model"
+	"github.com/doubletake-dev/doubletake/replay/offline"
+	"github.com/doubletake-dev/doubletake/replay/tools"
+)
+
+// shippedSet is what the embedded set is called.
+const shippedSet = "adversarial"
+
+// The model names of the embedded provider.
+const (
+	offlineAgent = "offline-agent"
+	offlineJudge = "offline-judge"
+)
+
+// role is an arm that a command asks for, by the compactor's name.
+type role struct {
+	role      string
+	compactor string
+}
+
+// night is one run being made.
+type night struct {
+	command  string
+	cli      *cli.Context
+	config   *config
+	set      *fixtures.Set
+	fixtures []*fixtures.Fixture
+	settings replay.Settings
+	counter  *model.Counter
+	agent    *model.Cached
+	judge    *model.Cached
+	judgeAs  string
+	lineage  replay.Lineage
+	arms     []replay.Arm
+	infos    []replay.ArmInfo
+	control  bool
+	offline  bool
+	close    []func() error
+}
+
+// runNight plays the roles over the set and reports. It is what nightly and compare share.
+func runNight(c *cli.Context, command string, roles func(*config) ([]role, error)) (err error) {
+	n := &night{command: command, cli: c}
+	if n.config, err = loadConfig(c.String("config")); err != nil {
+		return err
+	}
+	defer func() {
+		for i := len(n.close) - 1; i >= 0; i-- {
+			err = errors.Join(err, n.close[i]())
+		}
+	}()
+	if err := n.load(); err != nil {
+		return err
+	}
+	if err := n.connect(c.Context); err != nil {
+		return err
+	}
+	wanted, err := roles(n.config)
+	if err != nil {
+		return err
+	}
+	if err := n.addArms(wanted); err != nil {
+		return err
+	}
+	folder, err := n.open()
+	if err != nil {
+		return err
+	}
+	if err := n.play(folder); err != nil {
+		return errors.Join(n.stopped(folder, err), folder.Close())
+	}
+	if err := folder.Close(); err != nil {
+		return err
+	}
+	return n.finish(folder.Dir)
+}
+
+// loadSet loads the set in dir, or the shipped one for no dir.
+func loadSet(dir string) (*fixtures.Set, error) {
+	files, name := setFiles(dir)
+	return fixtures.LoadSet(files, name)
+}
+
+func setFiles(dir string) (fs.FS, string) {
+	if dir == "" {
+		return adversarial.Files(), shippedSet
+	}
+	return os.DirFS(dir), dir
+}
+
+func (n *night) load() (err error) {
+	dir := n.cli.String("set")
+	if dir == "" {
+		dir = n.config.path(n.config.Set)
+	}
+	if n.set, err = loadSet(dir); err != nil {
+		return err
+	}
+	n.fixtures, err = n.set.Select(n.cli.StringSlice("fixture"))
+	return err
+}
+
+// connect finds the models: an endpoint, or the embedded provider where none is named.
+func (n *night) connect(ctx context.Context) error {
+	c, cfg := n.cli, n.config
+	n.settings = replay.Settings{
+		Model: first(c.String("model"), cfg.Agent.Model), Seed: replay.DefaultSeed,
+		Window:      firstInt(cfg.Agent.Window, replay.DefaultWindow),
+		Trigger:     replay.DefaultTrigger,
+		StepLimit:   firstInt(cfg.Agent.StepLimit, replay.DefaultStepLimit),
+		Concurrency: firstInt(c.Int("concurrency"), cfg.Limits.Concurrency, replay.DefaultConcurrency),
+	}
+	if cfg.Agent.Seed != nil {
+		n.settings.Seed = *cfg.Agent.Seed
+	}
+	if c.IsSet("seed") {
+		n.settings.Seed = c.Int("seed")
+	}
+	endpoint := model.Endpoint{
+		BaseURL: first(c.String("base-url"), cfg.Agent.BaseURL),
+		Key:     os.Getenv("OPENAI_API_KEY"), Timeout: time.Duration(cfg.Limits.Timeout), Tries: uint(cfg.Limits.Tries),
+	}
+	n.judgeAs = first(c.String("judge-model"), cfg.Judge.Model)
+	if n.offline = endpoint.BaseURL == "" && n.settings.Model == ""; n.offline {
+		server, library, err := startOffline(ctx, n.set.Files(), "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		n.close = append(n.close, server.Close)
+		endpoint = model.Endpoint{BaseURL: server.URL(), Identity: "offline:" + string(library.Digest())}
+		n.settings.Model = offlineAgent
+		n.judgeAs = first(n.judgeAs, offlineJudge)
+	}
+	if n.settings.Model == "" {
+		return usageError("no model: name the agent's with --model or agent.model in the config")
+	}
+	// A base URL in the environment alone does not turn the offline default into a
+	// paid one; with a model named it says where.
+	endpoint.BaseURL = first(endpoint.BaseURL, os.Getenv("OPENAI_BASE_URL"), "https://api.openai.com/v1")
+	n.judgeAs = first(n.judgeAs, n.settings.Model)
+	judgeEndpoint := endpoint
+	if url := cfg.Judge.BaseURL; url != "" && !n.offline {
+		judgeEndpoint.BaseURL = url
+	}
+	return n.models(endpoint, judgeEndpoint)
+}
+
+func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
+	mode, err := model.ParseCacheMode(first(n.cli.String("cache"), n.config.Cache.Mode, string(model.CacheWrite)))
+	if err != nil {
+		return usageError("--cache: %w", err)
+	}
+	dir := first(n.cli.String("cache-dir"), n.config.path(n.config.Cache.Dir))
+	if dir == "" && mode != model.CacheOff {
+		home, err := os.UserCacheDir()
+		if err != nil {
+			return usageError("no cache folder: %w; name one with --cache-dir, or use --cache off", err)
+		}
+		dir = filepath.Join(home, "doubletake", "answers")
+	}
+	limit := model.NewLimiter(n.config.Limits.RequestsPerMinute, n.config.Limits.TokensPerMinute)
+	if n.counter, err = model.NewCounter(n.settings.Model); err != nil {
+		return err
+	}
+	open := func(at model.Endpoint) (*model.Cached, error) {
+		client, err := model.NewClient(at)
+		if err != nil {
+			return nil, err
+		}
+		return model.NewCached(model.NewLimited(client, limit, n.counter), client.Identity(), dir, mode)
+	}
+	if n.agent, err = open(agent); err != nil {
+		return err
+	}
+	if n.judge, err = open(judgeAt); err != nil {
+		return err
+	}
+	identity := func(e model.Endpoint) string { return first(e.Identity, strings.TrimSuffix(e.BaseURL, "/")) }
+	n.lineage = replay.Lineage{
+		Program: programVersion(), AgentModel: n.settings.Model, JudgeModel: n.judgeAs, JudgePrompt: judge.PromptSHA256(),
+		Endpoint: identity(agent), JudgeEndpoint: identity(judgeAt), Seed: n.settings.Seed,
+		SetName: filepath.Base(n.set.Name), SetVersion: n.set.Version, SetHash: n.set.Hash,
+		Vocabulary: n.counter.Vocabulary, VocabularyOwn: n.counter.Exact || n.offline,
+	}
+	return nil
+}
+
+// startOffline starts the embedded provider with the scripts of a set.
+func startOffline(ctx context.Context, files fs.FS, addr string) (*offline.Server, *offline.Library, error) {
+	library, err := offline.LoadLibrary(files)
+	if err != nil {
+		return nil, nil, fmt.Errorf("starting the offline provider: %w", err)
+	}
+	server, err := offline.Listen(ctx, addr, offline.NewHandler(library))
+	if err != nil {
+		return nil, nil, fmt.Errorf("starting the offline provider: %w", err)
+	}
+	return server, library, nil
+}
+
+// addArms makes the reference, the control where it is wanted, and the roles' arms.
+func (n *night) addArms(roles []role) error {
+	n.addArm(replay.Arm{Name: analysis.RoleReference, Kind: replay.ReferenceArm}, analysis.RoleReference, "", "")
+	n.control = !n.offline
+	if wanted := n.config.Nightly.Control; wanted != nil {
+		n.control = *wanted
+	}
+	if n.control && n.command == "nightly" {
+		n.addArm(replay.Arm{Name: analysis.RoleControl, Kind: replay.ControlArm}, analysis.RoleControl, "", "")
+	}
+	used := map[string]int{analysis.RoleReference: 1, analysis.RoleControl: 1}
+	trigger := 0.0
+	for _, r := range roles {
+		compactor, own, err := n.compactor(r.compactor)
+		if err != nil {
+			return err
+		}
+		if own > 0 && trigger > 0 && own != trigger {
+			return usageError("the compactors have triggers %v and %v; the arms of a pair must be compacted at the same turns, so give them one", trigger, own)
+		}
+		trigger = max(trigger, own)
+		arm := replay.Arm{Name: r.compactor, Kind: replay.CompactorArm, Compactor: compactor}
+		if used[arm.Name]++; used[arm.Name] > 1 {
+			arm.Name = fmt.Sprintf("%s (%d)", arm.Name, used[arm.Name])
+		}
+		if _, none := compactor.(compact.None); none {
+			arm.Kind = replay.ReferenceArm // nothing is compacted, and nothing was expected to be
+		}
+		n.addArm(arm, r.role, r.compactor, compact.Digest(compactor))
+		n.lineage.CompactorNames = append(n.lineage.CompactorNames, r.compactor)
+	}
+	if trigger > 0 {
+		n.settings.Trigger = trigger
+	}
+	return nil
+}
+
+func (n *night) addArm(arm replay.Arm, role, compactor string, digest fixtures.Hash) {
+	n.arms = append(n.arms, arm)
+	n.infos = append(n.infos, replay.ArmInfo{Name: arm.Name, Role: role, Kind: arm.Kind, Compactor: compactor, Digest: digest})
+}
+
+// compactor makes the compactor of that name: one of the config, else a built-in
+// one, else a command where the name has a slash or ends like a program's.
+func (n *night) compactor(name string) (replay.Compactor, float64, error) {
+	options := compact.Options{Model: n.agent, ModelName: n.settings.Model, Counter: n.counter}
+	c, ok := n.config.Compactors[name]
+	if !ok {
+		if command := strings.Fields(name); len(command) > 1 || strings.ContainsRune(name, '/') {
+			made, err := compact.NewExec(compact.ExecOptions{Command: command, Counter: n.counter})
+			return made, 0, err
+		}
+		made, err := compact.New(name, options)
+		return made, 0, err
+	}
+	if len(c.Exec) > 0 {
+		made, err := compact.NewExec(compact.ExecOptions{
+			Command: c.Exec, Dir: n.config.dir, Timeout: time.Duration(c.Timeout), Env: c.Env, Name: name, Counter: n.counter,
+		})
+		if err != nil {
+			return nil, 0, fmt.Errorf("compactors.%s: %w", name, err)
+		}
+		return made, c.Trigger, nil
+	}
+	options.Keep, options.ModelName = c.Keep, first(c.Model, n.settings.Model)
+	if c.Prompt != "" {
+		prompt, err := compact.ReadPrompt(n.config.path(c.Prompt))
+		if err != nil {
+			return nil, 0, fmt.Errorf("compactors.%s: %w", name, err)
+		}
+		options.Prompt = prompt
+	}
+	made, err := compact.New(c.Use, options)
+	if err != nil {
+		return nil, 0, fmt.Errorf("compactors.%s: %w", name, err)
+	}
+	return made, c.Trigger, nil
+}
+
+// open makes or reopens the run directory.
+func (n *night) open() (*replay.Folder, error) {
+	settings, err := json.Marshal(n.config.analysis())
+	if err != nil {
+		return nil, err
+	}
+	part := fixtures.Set{Fixtures: n.fixtures}
+	plan := replay.Plan{
+		Command: n.command, Lineage: n.lineage, Settings: n.settings, Arms: n.infos,
+		Fixtures: len(n.fixtures), Items: part.Items(), Decisions: part.Decisions(), Analysis: settings,
+	}
+	now := time.Now()
+	dir := n.cli.String("out")
+	if dir == "" {
+		hash, err := fixtures.HashJSON(plan)
+		if err != nil {
+			return nil, err
+		}
+		dir = filepath.Join("runs", now.UTC().Format("20060102T150405Z")+"-"+string(hash)[:8])
+	}
+	folder, err := replay.OpenFolder(dir, plan, n.fixtures, now)
+	if err != nil {
+		return nil, err
+	}
+	n.agent.BeginRun(folder.Run.ID)
+	n.judge.BeginRun(folder.Run.ID)
+	return folder, nil
+}
+
+func (n *night) play(folder *replay.Folder) error {
+	progress := newProgress(n.cli.App.ErrWriter, len(n.fixtures)*len(n.arms))
+	defer progress.done()
+	engine := &replay.Engine{
+		Settings: n.settings, Model: n.agent, Counter: n.counter, NewTools: tools.NewTape,
+		Recording: n.set.Recording, Contexts: folder.Contexts, Progress: progress.episode,
+	}
+	if err := engine.Play(n.cli.Context, folder, n.fixtures, n.arms); err != nil {
+		return err
+	}
+	examiner := &judge.Judge{
+		Model: n.judge, Name: n.judgeAs, Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Progress: progress.decisions,
+	}
+	return examiner.Run(n.cli.Context, folder)
+}
+
+// stopped says how to go on with a run that did not come to its end.
+func (n *night) stopped(folder *replay.Folder, cause error) error {
+	code := exitIncomplete
+	if errors.Is(cause, replay.ErrInterrupted) || errors.Is(cause, context.Canceled) {
+		code = exitInterrupted
+	}
+	return &exitError{code, fmt.Errorf("%w; what is finished is kept in %s, the same command with --out %s goes on from there", cause, folder.Dir, folder.Dir)}
+}
+
+// finish pairs, analyses, writes the run's files and prints the report.
+func (n *night) finish(dir string) error {
+	found, err := writeFindings(dir)
+	if err != nil {
+		return err
+	}
+	for _, path := range n.cli.StringSlice("output") {
+		if err := writeReport(path, found.Report); err != nil {
+			return err
+		}
+	}
+	if n.cli.Bool("json") {
+		err = report.JSON(n.cli.App.Writer, found.Report)
+	} else {
+		err = report.Text(n.cli.App.Writer, found.Report, terminalStyle(n.cli))
+		fmt.Fprintf(n.cli.App.ErrWriter, "\nrun directory: %s\nnext: doubletake review list %s\n", dir, dir)
+	}
+	if err != nil {
+		return err
+	}
+	return verdictExit(found.Report, n.cli.Bool("strict"))
+}
+
+// writeFindings finds the verdict of a run and writes what follows from it.
+func writeFindings(dir string) (*analysis.Night, error) {
+	found, err := analysis.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(
+		pairing.WriteLines(filepath.Join(dir, replay.PairsFile), found.Pairs),
+		pairing.WriteLines(filepath.Join(dir, replay.QueueFile), found.Queue),
+		writeReport(filepath.Join(dir, "report.json"), found.Report),
+		writeReport(filepath.Join(dir, "report.md"), found.Report),
+	)
+	return found, err
+}
+
+// verdictExit is the exit code of a verdict.
+func verdictExit(r *analysis.Report, strict bool) error {
+	switch r.Verdict {
+	case analysis.Regressed:
+		return &exitError{code: exitBlocked}
+	case analysis.Incomplete:
+		return &exitError{code: exitIncomplete}
+	case analysis.Inconclusive:
+		if strict {
+			return &exitError{code: exitInconclusive}
+		}
+	}
+	return nil
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+func firstInt(values ...int) int {
+	for _, v := range values {
+		if v != 0 {
+			return v
+		}
+	}
+	return 0
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/replay/compact"
+)
+
+func nightlyCommand() *cli.Command {
+	return interspersed(&cli.Command{
+		Name:  "nightly",
+		Usage: "replay the set under the reference, the incumbent and the candidate, and say whether the change is safe",
+		Description: `Verifies the set, replays every fixture uncompacted and through each compactor, judges
+what survived, pairs, tests, writes the run directory and the review queue, and prints
+the report. Without a config the incumbent is "ledger" and the candidate "summarize",
+on the set that ships with the program and the embedded offline provider.
+
+   doubletake nightly --out night
+   doubletake nightly --candidate keep-ends
+   doubletake nightly -c doubletake.yaml -o report.md --json > report.json`,
+		Flags: append(nightFlags(),
+			stringFlag("candidate", "the compactor under test: a `NAME` of the config, a built-in one, or a command"),
+			stringFlag("incumbent", "the compactor in use: a `NAME` of the config, a built-in one, or a command"),
+		),
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usageError("nightly takes no arguments, have %q (doubletake nightly --help)", c.Args().First())
+			}
+			return runNight(c, "nightly", func(cfg *config) ([]role, error) { return nightlyRoles(c, cfg) })
+		},
+	})
+}
+
+func nightlyRoles(c *cli.Context, cfg *config) ([]role, error) {
+	candidate := first(c.String("candidate"), cfg.Nightly.Candidate)
+	incumbent := first(c.String("incumbent"), cfg.Nightly.Incumbent)
+	if candidate == "" && len(cfg.Compactors) > 0 {
+		return nil, usageError("no candidate: name one of the config's compactors with --candidate or nightly.candidate")
+	}
+	if candidate == "" {
+		candidate = compact.NameSummarize
+		incumbent = first(incumbent, compact.NameLedger)
+	}
+	roles := []role{{analysis.RoleCandidate, candidate}}
+	if incumbent != "" {
+		roles = append([]role{{analysis.RoleIncumbent, incumbent}}, roles...)
+	}
+	return roles, nil
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/analysis/report"
+	"github.com/doubletake-dev/doubletake/fixtures"
+)
+
+func reportCommand() *cli.Command {
+	return interspersed(&cli.Command{
+		Name:      "report",
+		Usage:     "print the report of a finished run again",
+		ArgsUsage: "RUN",
+		Description: `Finds the verdict anew from what the run left on disk; needs no model and no set. The
+exit code is that of the run's verdict.
+
+   doubletake report night
+   doubletake report night --format md -o report.md`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "format", Usage: "text, json or md; `FORMAT`", Value: "text", EnvVars: twin("format")},
+			&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, Usage: "also write the report to `FILE`, by its extension .json, .md or .txt (repeatable)", EnvVars: twin("output")},
+			jsonFlag(),
+			&cli.BoolFlag{Name: "strict", Usage: "exit with 4 where the result is inconclusive", EnvVars: twin("strict")},
+		},
+		Action: func(c *cli.Context) error {
+			if c.NArg() != 1 {
+				return usageError("report wants one run directory, have %d (doubletake report --help)", c.NArg())
+			}
+			found, err := analysis.Load(c.Args().First())
+			if err != nil {
+				return err
+			}
+			for _, path := range c.StringSlice("output") {
+				if err := writeReport(path, found.Report); err != nil {
+					return err
+				}
+			}
+			format := c.String("format")
+			if c.Bool("json") {
+				format = "json"
+			}
+			if err := printReport(c.App.Writer, found.Report, format, terminalStyle(c)); err != nil {
+				return err
+			}
+			return verdictExit(found.Report, c.Bool("strict"))
+		},
+	})
+}
+
+func printReport(out io.Writer, r *analysis.Report, format string, style report.Style) error {
+	switch format {
+	case "text", "txt":
+		return report.Text(out, r, style)
+	case "json":
+		return report.JSON(out, r)
+	case "md":
+		return report.Markdown(out, r)
+	}
+	return usageError("no report format %q: want text, json or md", format)
+}
+
+// writeReport writes a report to a file, in the format of the file's extension.
+func writeReport(path string, r *analysis.Report) error {
+	format := strings.TrimPrefix(filepath.Ext(path), ".")
+	switch format {
+	case "txt", "json", "md":
+	default:
+		return usageError("cannot tell the format of %s: want the extension .json, .md or .txt", path)
+	}
+	err := fixtures.WriteFileAtomic(path, func(out io.Writer) error {
+		return printReport(out, r, format, report.Style{})
+	})
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/doubletake-dev/doubletake/analysis/report"
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/pairing"
+	"github.com/doubletake-dev/doubletake/replay"
+)
+
+func reviewCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "review",
+		Usage: "look at the discordant pairs of a run",
+		Description: `   doubletake review list night
+   doubletake review show night forbidden-directory`,
+		Subcommands: []*cli.Command{reviewList(), reviewShow()},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usageError("review: no command %q: want list or show (doubletake review --help)", c.Args().First())
+			}
+			return cli.ShowSubcommandHelp(c)
+		},
+	}
+}
+
+func reviewList() *cli.Command {
+	return interspersed(&cli.Command{
+		Name:        "list",
+		Usage:       "list the queue of a run",
+		ArgsUsage:   "RUN",
+		Description: "   doubletake review list night --json",
+		Flags:       []cli.Flag{jsonFlag()},
+		Action: func(c *cli.Context) error {
+			if c.NArg() != 1 {
+				return usageError("review list wants one run directory, have %d", c.NArg())
+			}
+			queue, err := pairing.ReadQueue(c.Args().First())
+			if err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				return printJSONLines(c.App.Writer, queue)
+			}
+			w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "pair\tcell\tagainst\tturn\titems lost\ttitle")
+			for _, e := range queue {
+				turn := 0
+				if e.Divergence != nil {
+					turn = e.Divergence.Turn
+				}
+				lost := 0
+				for _, item := range e.Items {
+					if item.Lost() {
+						lost++
+					}
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\n", e.ID, e.Cell, e.By, turn, lost, report.Shorten(e.Title, 70))
+			}
+			return w.Flush()
+		},
+	})
+}
+
+func printJSONLines[T any](out io.Writer, records []T) error {
+	for i := range records {
+		line, err := fixtures.MarshalPlain(records[i])
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "%s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func reviewShow() *cli.Command {
+	return interspersed(&cli.Command{
+		Name:        "show",
+		Usage:       "show one pair: what each arm did, which checks differ, what became of the items",
+		ArgsUsage:   "RUN PAIR",
+		Description: "   doubletake review show night forbidden-directory",
+		Flags:       []cli.Flag{jsonFlag()},
+		Action: func(c *cli.Context) error {
+			if c.NArg() != 2 {
+				return usageError("review show wants a run directory and a pair, have %d arguments", c.NArg())
+			}
+			dir, id := c.Args().Get(0), c.Args().Get(1)
+			queue, err := pairing.ReadQueue(dir)
+			if err != nil {
+				return err
+			}
+			for i := range queue {
+				if queue[i].ID != id {
+					continue
+				}
+				if c.Bool("json") {
+					return printJSONLines(c.App.Writer, queue[i:i+1])
+				}
+				record, err := replay.ReadRecord(dir)
+				if err != nil {
+					return err
+				}
+				return showPair(c.App.Writer, record, &queue[i])
+			}
+			return usageError("no pair %q in the queue of %s (doubletake review list %s)", id, dir, dir)
+		},
+	})
+}
+
+func showPair(out io.Writer, record *replay.Record, e *pairing.Entry) error {
+	p := func(format string, args ...any) { fmt.Fprintf(out, format, args...) }
+	p("%s: %s against %s, a %s (%s reference)\n", e.ID, report.Clean(e.Second.Arm), report.Clean(e.First.Arm), e.Cell, e.By)
+	if e.Title != "" {
+		p("%s\n", report.Clean(e.Title))
+	}
+	p("\nItems\n")
+	for _, item := range e.Items {
+		p("  %s %s, turn %d: %q\n", item.Class, report.Clean(item.ID), item.Turn, report.Clean(item.Literal))
+		for _, s := range []struct {
+			arm     string
+			verdict replay.Verdict
+		}{{e.First.Arm, item.First}, {e.Second.Arm, item.Second}} {
+			if s.verdict != "" {
+				p("    %s under %s\n", s.verdict, report.Clean(s.arm))
+			}
+		}
+	}
+	p("\nChecks that differ\n")
+	for _, c := range e.Differ {
+		p("  %s (item %s)\n", report.Clean(c.Check), report.Clean(first(c.Item, "none")))
+		p("    %s: %s, %s\n", report.Clean(e.First.Arm), c.First.Answer, report.Clean(c.First.Evidence))
+		p("    %s: %s, %s\n", report.Clean(e.Second.Arm), c.Second.Answer, report.Clean(c.Second.Evidence))
+	}
+	if d := e.Divergence; d != nil {
+		p("\nFirst divergence, in %s, turn %d\n", d.Kind, d.Turn)
+		p("  %s %s\n", report.Clean(e.First.Arm), report.Shorten(pairing.Describe(d.First), 2000))
+		p("  %s %s\n", report.Clean(e.Second.Arm), report.Shorten(pairing.Describe(d.Second), 2000))
+	}
+	for _, side := range []pairing.Side{e.First, e.Second} {
+		episode := record.Episode(replay.Key{Fixture: e.Fixture, Arm: side.Arm, Replicate: e.Replicate})
+		if episode == nil {
+			continue
+		}
+		p("\nWhat happened under %s (from turn %d, context of %d tokens)\n", report.Clean(side.Arm), episode.Fork+1, side.Tokens)
+		for i := range episode.Steps {
+			showStep(p, &episode.Steps[i])
+		}
+	}
+	if e.SecondContext != "" {
+		p("\nContexts: %s, %s\n", first(e.FirstContext, "(accepted trace)"), e.SecondContext)
+	}
+	return nil
+}
+
+func showStep(p func(string, ...any), s *replay.Step) {
+	const width = 400
+	switch s.Kind {
+	case replay.StepUser:
+		p("  %4d user       %s\n", s.Turn, report.Shorten(s.Text, width))
+	case replay.StepText:
+		p("  %4d assistant  %s\n", s.Turn, report.Shorten(s.Text, width))
+	default:
+		p("  %4d call       %s %s\n", s.Turn, report.Clean(s.Call.Name), report.Shorten(string(s.Call.Arguments), width))
+		p("       %-10s %s\n", s.Source, report.Shorten(s.Result, 160))
+	}
+}

@@ -1,0 +1,149 @@
+package pairing
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/replay"
+)
+
+// Entry is a discordant pair in the queue, complete enough to be decided from.
+type Entry struct {
+	Pair
+	// Differ are the checks on which the two sides differ.
+	Differ []DifferingCheck `json:"checks_differ"`
+	// Items is what became of each item in the context from which each side went on.
+	Items []ItemFate `json:"items"`
+	// FirstContext and SecondContext are where the contexts lie in the run directory.
+	FirstContext  string `json:"first_context,omitempty"`
+	SecondContext string `json:"second_context,omitempty"`
+}
+
+// DifferingCheck is a check with the answer and evidence of each side.
+type DifferingCheck struct {
+	Check  string          `json:"check"`
+	Item   string          `json:"item,omitempty"`
+	First  fixtures.Result `json:"first"`
+	Second fixtures.Result `json:"second"`
+}
+
+// ItemFate is an item with what became of it on each side by the fork. The verdict
+// of a side that compacted nothing is empty.
+type ItemFate struct {
+	ID      string         `json:"id"`
+	Class   fixtures.Class `json:"class"`
+	Turn    int            `json:"turn"`
+	Literal string         `json:"literal"`
+	First   replay.Verdict `json:"first,omitempty"`
+	Second  replay.Verdict `json:"second,omitempty"`
+}
+
+// Lost says whether the item is gone or turned around on the second side.
+func (f ItemFate) Lost() bool {
+	return f.Second == replay.Absent || f.Second == replay.Contradicted
+}
+
+// Queue returns the discordant pairs, in the order of the pairs.
+func Queue(record *replay.Record, pairs []Pair) []Entry {
+	verdicts := map[replay.DecisionKey]replay.Verdict{}
+	for _, j := range record.Judgements {
+		verdicts[j.Decision()] = j.Verdict
+	}
+	var queue []Entry
+	for _, p := range pairs {
+		if !p.Cell.Discordant() {
+			continue
+		}
+		entry := Entry{Pair: p, Differ: differing(p), FirstContext: contextPath(p.First), SecondContext: contextPath(p.Second)}
+		f := record.Fixture(p.Fixture)
+		for _, item := range f.MustSurvive {
+			entry.Items = append(entry.Items, ItemFate{
+				ID: item.ID, Class: item.Class, Turn: item.Turn, Literal: item.Literal,
+				First:  fate(record, verdicts, p, p.First.Arm, item.ID),
+				Second: fate(record, verdicts, p, p.Second.Arm, item.ID),
+			})
+		}
+		queue = append(queue, entry)
+	}
+	return queue
+}
+
+func contextPath(s Side) string {
+	if s.Context == "" {
+		return ""
+	}
+	return replay.ContextsDir + "/" + string(s.Context) + ".json.zst"
+}
+
+// fate is the verdict on an item at the last compaction up to the fork.
+func fate(record *replay.Record, verdicts map[replay.DecisionKey]replay.Verdict, p Pair, arm, item string) replay.Verdict {
+	key := replay.Key{Fixture: p.Fixture, Arm: arm, Replicate: p.Replicate}
+	episode := record.Episode(key)
+	var last replay.Verdict
+	for _, c := range episode.Compactions {
+		if c.AfterTurn > episode.Fork {
+			break
+		}
+		if v, ok := verdicts[replay.DecisionKey{Key: key, Compaction: c.Index, Item: item}]; ok {
+			last = v
+		}
+	}
+	return last
+}
+
+func differing(p Pair) []DifferingCheck {
+	var list []DifferingCheck
+	for _, a := range p.First.Outcome.Checks {
+		for _, b := range p.Second.Outcome.Checks {
+			if a.Check == b.Check && a.Answer != b.Answer {
+				list = append(list, DifferingCheck{Check: a.Check, Item: a.Item, First: a, Second: b})
+			}
+		}
+	}
+	return list
+}
+
+// WriteLines writes records as JSON Lines, whole or not at all.
+func WriteLines[T any](path string, records []T) error {
+	return fixtures.WriteFileAtomic(path, func(out io.Writer) error {
+		for i := range records {
+			line, err := fixtures.MarshalPlain(records[i])
+			if err != nil {
+				return err
+			}
+			if _, err := out.Write(append(line, '\n')); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// ReadQueue reads the queue of the run in dir.
+func ReadQueue(dir string) ([]Entry, error) {
+	path := filepath.Join(dir, replay.QueueFile)
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the queue: %w", err)
+	}
+	defer file.Close()
+	var queue []Entry
+	dec := json.NewDecoder(bufio.NewReader(file))
+	for {
+		var entry Entry
+		err := dec.Decode(&entry)
+		if errors.Is(err, io.EOF) {
+			return queue, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the queue: %s: entry %d: %w", path, len(queue)+1, err)
+		}
+		queue = append(queue, entry)
+	}
+}

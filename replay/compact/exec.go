@@ -1,0 +1,311 @@
+package compact
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/replay"
+)
+
+// ExecOptions say how to run a compactor that is a command.
+type ExecOptions struct {
+	// Command is the program and its arguments. A program without a slash is
+	// looked up in PATH.
+	Command []string
+	// Dir is the working directory; empty is the current one.
+	Dir string
+	// Timeout is how long one compaction may take; 0 is [DefaultTimeout].
+	Timeout time.Duration
+	// Env adds to the environment: NAME=value sets a variable and NAME passes one
+	// on that would not be. Passed on are all variables but those whose name ends
+	// like a secret's, such as OPENAI_API_KEY or GITHUB_TOKEN.
+	Env []string
+	// Instructions go to the command as they are.
+	Instructions string
+	// Name is what to call the compactor where it does not name itself; empty is
+	// the program's file name.
+	Name string
+	// Counter counts tokens; nil is [RoughCounter].
+	Counter replay.Counter
+}
+
+// DefaultTimeout is how long one compaction by a command may take.
+const DefaultTimeout = 60 * time.Second
+
+const (
+	maxStdout = 64 << 20
+	maxStderr = 64 << 10
+	// stderrInReason is how much of stderr's end a reason quotes.
+	stderrInReason = 2 << 10
+	// pipeDelay is how long a process that outlives the command may hold its pipes.
+	pipeDelay = 2 * time.Second
+)
+
+// Exec is a compactor that is a command: at every compaction it runs, reads the
+// request as one JSON object on stdin and prints its answer as one JSON object.
+// What goes wrong with it, from a bad exit status to a hang, is its [replay.Failed].
+type Exec struct {
+	options ExecOptions
+	env     []string
+	secrets []string
+}
+
+// NewExec makes a compactor of a command. It looks the program up, so that a
+// misspelt one is found before the night begins.
+func NewExec(options ExecOptions) (*Exec, error) {
+	if len(options.Command) == 0 || options.Command[0] == "" {
+		return nil, errors.New("an exec compactor needs a command: the program and its arguments")
+	}
+	if options.Timeout < 0 {
+		return nil, fmt.Errorf("exec compactor %s: the timeout is %v, want a positive one", options.Command[0], options.Timeout)
+	}
+	if options.Timeout == 0 {
+		options.Timeout = DefaultTimeout
+	}
+	if options.Dir != "" {
+		if info, err := os.Stat(options.Dir); err != nil {
+			return nil, fmt.Errorf("exec compactor %s: its working directory: %w", options.Command[0], err)
+		} else if !info.IsDir() {
+			return nil, fmt.Errorf("exec compactor %s: its working directory %s is no directory", options.Command[0], options.Dir)
+		}
+	}
+	program := options.Command[0]
+	if strings.ContainsRune(program, filepath.Separator) {
+		program = inDir(options.Dir, program)
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		return nil, fmt.Errorf("exec compactor: %w", err)
+	}
+	options.Command = slices.Clone(options.Command)
+	options.Counter = counterOf(options.Counter)
+	if options.Name == "" {
+		options.Name = filepath.Base(options.Command[0])
+	}
+	e := &Exec{options: options}
+	e.env, e.secrets = environment(os.Environ(), options.Env)
+	return e, nil
+}
+
+// inDir is path as seen from a working directory.
+func inDir(dir, path string) string {
+	if dir == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// secretName says whether a variable's name ends like a secret's.
+func secretName(name string) bool {
+	name = strings.ToUpper(name)
+	for _, ending := range []string{"API_KEY", "APIKEY", "TOKEN", "SECRET", "SECRET_KEY", "ACCESS_KEY", "PASSWORD"} {
+		if name == ending || strings.HasSuffix(name, "_"+ending) {
+			return true
+		}
+	}
+	return false
+}
+
+// environment is what a command gets of the variables, and the secrets in it.
+func environment(variables, listed []string) (env, secrets []string) {
+	passed := map[string]bool{}
+	for _, entry := range listed {
+		if name, _, set := strings.Cut(entry, "="); !set {
+			passed[name] = true
+		}
+	}
+	add := func(variable string) {
+		name, value, _ := strings.Cut(variable, "=")
+		env = append(env, variable)
+		const shortest = 6 // shorter values stand in texts by chance
+		if secretName(name) && len(value) >= shortest {
+			secrets = append(secrets, value)
+		}
+	}
+	for _, variable := range variables {
+		if name, _, _ := strings.Cut(variable, "="); !secretName(name) || passed[name] {
+			add(variable)
+		}
+	}
+	for _, entry := range listed {
+		if strings.Contains(entry, "=") {
+			add(entry)
+		}
+	}
+	return env, secrets
+}
+
+var errTooMuch = fmt.Errorf("the compactor printed more than %d MiB", maxStdout>>20)
+
+// Compact runs the command once.
+func (e *Exec) Compact(ctx context.Context, req *replay.CompactRequest) (*replay.Compaction, error) {
+	input, err := encodeInput(req, e.options.Instructions)
+	if err != nil {
+		return nil, fmt.Errorf("exec compactor %s: writing its input: %w", e.options.Name, err)
+	}
+	errTimeout := fmt.Errorf("the compactor did not finish within %v", e.options.Timeout)
+	limited, stop := context.WithTimeoutCause(ctx, e.options.Timeout, errTimeout)
+	defer stop()
+	running, kill := context.WithCancelCause(limited)
+	defer kill(nil)
+
+	stdout := &cappedBuffer{limit: maxStdout, full: func() { kill(errTooMuch) }}
+	stderr := &tailBuffer{limit: maxStderr}
+	cmd := exec.CommandContext(running, e.options.Command[0], e.options.Command[1:]...)
+	cmd.Dir, cmd.Env = e.options.Dir, e.env
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, stderr
+	cmd.WaitDelay = pipeDelay
+	ownGroup(cmd)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if worldsFault(err) {
+			return nil, fmt.Errorf("starting the compactor %s: %w", e.options.Name, err)
+		}
+		return e.failed(fmt.Sprintf("the compactor could not be started: %v", err), stderr), nil
+	}
+	err = cmd.Wait()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		killGroup(cmd) // something that it started still holds its pipes
+		err = nil
+	}
+	switch cause := context.Cause(running); {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case cause != nil:
+		return e.failed(cause.Error(), stderr), nil
+	}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return e.failed(fmt.Sprintf("the compactor ended with %v", exit), stderr), nil
+	case err != nil:
+		return nil, fmt.Errorf("running the compactor %s: %w", e.options.Name, err)
+	}
+	out, err := decodeOutput(stdout.buf.Bytes(), req)
+	if err != nil {
+		return e.failed(fmt.Sprintf("the compactor printed %v", err), stderr), nil
+	}
+	if out.Identity.Name == "" {
+		out.Identity.Name = e.options.Name
+	}
+	out.Reason = e.clean(out.Reason)
+	if out.Status == replay.Compacted {
+		before, after := tokensOf(e.options.Counter, req.Messages), tokensOf(e.options.Counter, out.Messages)
+		if after > before {
+			note(out, fmt.Sprintf("the output is larger than the input: %d tokens after, %d before", after, before))
+		}
+	}
+	return out, nil
+}
+
+// failed is a finding about the command, with the end of what it said on stderr.
+func (e *Exec) failed(reason string, stderr *tailBuffer) *replay.Compaction {
+	if said := bytes.TrimSpace(stderr.buf); len(said) > 0 {
+		reason += "; stderr: " + strings.ToValidUTF8(string(tail(said, stderrInReason)), "\ufffd")
+	}
+	return &replay.Compaction{
+		Status: replay.Failed, Reason: e.clean(reason),
+		Identity: replay.CompactorIdentity{Name: e.options.Name},
+	}
+}
+
+// clean takes out of a text what must not be seen or must not reach a terminal.
+func (e *Exec) clean(text string) string {
+	for _, secret := range e.secrets {
+		text = strings.ReplaceAll(text, secret, "[secret]")
+	}
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f) {
+			return r
+		}
+		return -1
+	}, text)
+}
+
+// Digest names what the output depends on: the command line, its settings, and
+// the content of the files that the command line names. Those are read at every
+// call. The program itself counts only where it is given as a path: which python3
+// a machine has is not part of it.
+func (e *Exec) Digest() fixtures.Hash {
+	parts := []string{"exec", version, e.options.Instructions, e.options.Timeout.String()}
+	parts = append(parts, e.options.Command...)
+	for i, argument := range e.options.Command {
+		if i == 0 && !strings.ContainsRune(argument, filepath.Separator) {
+			continue
+		}
+		parts = append(parts, "file", fileDigest(inDir(e.options.Dir, argument)))
+		if _, value, ok := strings.Cut(argument, "="); ok { // --config=FILE
+			parts = append(parts, "file", fileDigest(inDir(e.options.Dir, value)))
+		}
+	}
+	for _, entry := range e.options.Env {
+		name, _, _ := strings.Cut(entry, "=")
+		if secretName(name) {
+			entry = name
+		}
+		parts = append(parts, "env", entry)
+	}
+	return digestOf(parts...)
+}
+
+// fileDigest is the SHA-256 of a regular file, or "" where there is none.
+func fileDigest(path string) string {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "unreadable"
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "unreadable"
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// cappedBuffer holds what is written to it, up to a limit.
+type cappedBuffer struct {
+	buf   bytes.Buffer
+	limit int
+	full  func()
+}
+
+func (b *cappedBuffer) Write(p []byte) (int, error) {
+	if b.buf.Len()+len(p) > b.limit {
+		b.full()
+		return 0, errTooMuch
+	}
+	return b.buf.Write(p)
+}
+
+// tailBuffer holds the end of what is written to it.
+type tailBuffer struct {
+	buf   []byte
+	limit int
+}
+
+func (b *tailBuffer) Write(p []byte) (int, error) {
+	b.buf = append(b.buf, p...)
+	if extra := len(b.buf) - b.limit; extra > 0 {
+		b.buf = append(b.buf[:0], b.buf[extra:]...)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,112 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
+)
+
+// Compactor shortens a conversation. Implementations are safe for concurrent use,
+// leave their input alone, and answer the same input with the same output.
+//
+// What a compactor does wrong (it refuses, returns its input, prints garbage,
+// exits, hangs) is a finding about it and comes back as a [Compaction] with a
+// status; an error is only for what is nobody's finding, such as a cancelled
+// context or a provider that is down.
+type Compactor interface {
+	Compact(context.Context, *CompactRequest) (*Compaction, error)
+}
+
+// CompactRequest is what a compactor sees: the contract of the exec and http
+// drivers in Go. It never holds an item, a probe or a check.
+type CompactRequest struct {
+	Fixture string // the conversation's id
+	// Compaction counts the compactions of the episode from 0.
+	Compaction int
+	// AfterTurn is the last turn in Messages.
+	AfterTurn int
+	// System is the system prompt, which stands before whatever comes back and is
+	// not the compactor's to change.
+	System string
+	// Messages is the context without system messages.
+	Messages []CompactMessage
+	Tools    []fixtures.Tool
+	// BudgetTokens is how large the result may be.
+	BudgetTokens int
+	// Model is the agent's model.
+	Model string
+	// Seed and Replicate go into the requests of a compactor that asks a model.
+	Seed      int
+	Replicate int
+	// Fresh asks for model answers of the provider's own, not stored ones.
+	Fresh bool
+	// PriorState is what the compaction before this one returned as State.
+	PriorState json.RawMessage
+	// Recorded is what the recorded agent kept at this point, or nil.
+	Recorded *fixtures.Compaction
+}
+
+// CompactMessage is a message with an id that lasts over compactions.
+type CompactMessage struct {
+	ID string
+	fixtures.Message
+	// Kind is summary, kept or opaque in the output, empty in the input.
+	Kind string
+	// SourceIDs are the messages that a summary was made from, where known.
+	SourceIDs []string
+}
+
+// The kinds of messages in a compactor's output.
+const (
+	KindSummary = "summary"
+	KindKept    = "kept"
+	KindOpaque  = "opaque"
+)
+
+// CompactionStatus is what a compactor did.
+type CompactionStatus string
+
+// The statuses of a compaction.
+const (
+	Compacted CompactionStatus = "compacted"
+	Unchanged CompactionStatus = "unchanged" // the output is the input
+	Refused   CompactionStatus = "refused"   // the compactor said no
+	Failed    CompactionStatus = "error"     // the compactor broke
+)
+
+// Compaction is what a compactor returned.
+type Compaction struct {
+	Status CompactionStatus
+	// Messages is the new context without system messages; only for Compacted.
+	Messages []CompactMessage
+	// Reason says why for every status but Compacted.
+	Reason     string
+	DroppedIDs []string
+	// Opaque says that the output holds what nobody but the provider can read.
+	Opaque bool
+	// Identity is who made it, as it says itself.
+	Identity CompactorIdentity
+	State    json.RawMessage
+	// Exchanges are the model answers that it took.
+	Exchanges []Exchange
+	// SummariserInput holds what was sent to be summarised, by message id, where
+	// the compactor knows.
+	SummariserInput []string
+}
+
+// CompactorIdentity is how a compactor names itself.
+type CompactorIdentity struct {
+	Name         string `json:"name"`
+	Version      string `json:"version,omitempty"`
+	PromptSHA256 string `json:"prompt_sha256,omitempty"`
+}
+
+// Texts returns the messages without their ids.
+func Texts(messages []CompactMessage) []fixtures.Message {
+	out := make([]fixtures.Message, len(messages))
+	for i := range messages {
+		out[i] = messages[i].Message
+	}
+	return out
+}

@@ -1,0 +1,86 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
+)
+
+// Contexts is a folder of compressed contexts, each named by its hash.
+type Contexts struct{ dir string }
+
+// NewContexts uses the folder, which is made with the first context.
+func NewContexts(dir string) *Contexts { return &Contexts{dir} }
+
+var hashPattern = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+func (c *Contexts) path(hash fixtures.Hash) string {
+	return filepath.Join(c.dir, string(hash)+".json.zst")
+}
+
+// Put stores a context and returns its hash.
+func (c *Contexts) Put(messages []fixtures.Message) (fixtures.Hash, error) {
+	data, err := fixtures.MarshalPlain(messages)
+	if err != nil {
+		return "", fmt.Errorf("storing a context: %w", err)
+	}
+	hash := fixtures.HashBytes(data)
+	path := c.path(hash)
+	if _, err := os.Stat(path); err == nil {
+		return hash, nil
+	}
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return "", fmt.Errorf("storing a context: %w", err)
+	}
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return "", fmt.Errorf("storing a context: %w", err)
+	}
+	defer encoder.Close()
+	packed := encoder.EncodeAll(data, nil)
+	err = fixtures.WriteFileAtomic(path, func(out io.Writer) error {
+		_, err := out.Write(packed)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("storing a context: %w", err)
+	}
+	return hash, nil
+}
+
+// Get reads a context back.
+func (c *Contexts) Get(hash fixtures.Hash) ([]fixtures.Message, error) {
+	if !hashPattern.MatchString(string(hash)) {
+		return nil, fmt.Errorf("reading a context: %q is no hash", hash)
+	}
+	packed, err := os.ReadFile(c.path(hash))
+	if err != nil {
+		return nil, fmt.Errorf("reading a context: %w", err)
+	}
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+	if err != nil {
+		return nil, fmt.Errorf("reading a context: %w", err)
+	}
+	defer decoder.Close()
+	data, err := decoder.DecodeAll(packed, nil)
+	if err == nil && fixtures.HashBytes(data) != hash {
+		err = errors.New("its content does not fit its name")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the context %s: %w", c.path(hash), err)
+	}
+	var messages []fixtures.Message
+	if err := json.Unmarshal(bytes.TrimSpace(data), &messages); err != nil {
+		return nil, fmt.Errorf("reading the context %s: %w", c.path(hash), err)
+	}
+	return messages, nil
+}

@@ -1,0 +1,108 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
+)
+
+// Engine plays the episodes of a run.
+type Engine struct {
+	Settings Settings
+	Model    Model
+	Counter  Counter
+	// NewTools makes the tools of one episode.
+	NewTools func(*fixtures.Fixture, *fixtures.Recording, int) (Tools, error)
+	// Recording reads the recording of a fixture.
+	Recording func(*fixtures.Fixture) (*fixtures.Recording, error)
+	Contexts  *Contexts
+	// Progress hears of every episode that ends, in any order; may be nil.
+	Progress func(*Episode)
+}
+
+// Play plays every fixture under every arm, but for the episodes that the folder
+// already holds finished, and journals each as it ends. The arms of a fixture are
+// played close in time, so that the hour is no difference between them.
+//
+// It returns early only when the context ends or the folder cannot be written; a
+// fault of a provider or a compactor is an episode's own.
+func (e *Engine) Play(ctx context.Context, folder *Folder, set []*fixtures.Fixture, arms []Arm) error {
+	done, err := finished(folder)
+	if err != nil {
+		return err
+	}
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, e.Settings.Concurrency))
+	for _, f := range set {
+		shared := &sharedStage{load: sync.OnceValues(func() (*staging, error) { return e.stage(f) })}
+		for _, arm := range arms {
+			key := Key{Fixture: f.Hash, Arm: arm.Name}
+			if done[key] {
+				continue
+			}
+			if inner.Err() != nil {
+				break
+			}
+			group.Go(func() error { return e.playOne(inner, folder, shared, f, arm, key) })
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// sharedStage is the staging of a fixture, worked out by whichever episode comes first.
+type sharedStage struct {
+	load func() (*staging, error)
+}
+
+func (e *Engine) stage(f *fixtures.Fixture) (*staging, error) {
+	rec, err := e.Recording(f)
+	if err != nil {
+		return nil, err
+	}
+	return stage(f, rec, &e.Settings, e.Counter)
+}
+
+func (e *Engine) playOne(ctx context.Context, folder *Folder, shared *sharedStage, f *fixtures.Fixture, arm Arm, key Key) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	st, err := shared.load()
+	if err != nil {
+		return fmt.Errorf("fixture %s: %w", f.ConversationID, err)
+	}
+	episode, err := e.play(ctx, st, arm, key)
+	if err != nil {
+		return err
+	}
+	if err := folder.Episodes.Append(episode); err != nil {
+		return err
+	}
+	if e.Progress != nil {
+		e.Progress(episode)
+	}
+	return nil
+}
+
+// finished are the keys whose episodes need not be played again.
+func finished(folder *Folder) (map[Key]bool, error) {
+	record, err := ReadRecord(folder.Dir)
+	if err != nil {
+		return nil, err
+	}
+	done := map[Key]bool{}
+	for _, e := range record.Episodes {
+		done[e.Key] = e.Finished()
+	}
+	return done, nil
+}
+
+// ErrInterrupted is the cause of a context that the user ended.
+var ErrInterrupted = errors.New("interrupted")

@@ -1,0 +1,130 @@
+package replay
+
+import (
+	"fmt"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
+)
+
+// Key is an episode's identity, everywhere.
+type Key struct {
+	Fixture   fixtures.Hash `json:"fixture"`
+	Arm       string        `json:"arm"`
+	Replicate int           `json:"replicate"`
+}
+
+func (k Key) String() string { return fmt.Sprintf("%s/%s/%d", k.Fixture, k.Arm, k.Replicate) }
+
+// EpisodeStatus is how an episode ended.
+type EpisodeStatus string
+
+// The statuses of episodes.
+const (
+	// Played: the agent spoke from the fork to the end.
+	Played EpisodeStatus = "played"
+	// Accepted: nothing was played; the steps are those of the accepted trace.
+	Accepted EpisodeStatus = "accepted"
+	// Void: a compaction was expected and none ran.
+	Void EpisodeStatus = "void"
+	// LeftOut: the whole conversation does not fit the window, and no trace was
+	// accepted in its place.
+	LeftOut EpisodeStatus = "left_out"
+	// Faulted: something of the world (provider, budget, time) cut it short.
+	Faulted EpisodeStatus = "faulted"
+)
+
+// Episode is one fixture played once under one arm.
+type Episode struct {
+	Key
+	ConversationID string        `json:"conversation_id"`
+	Status         EpisodeStatus `json:"status"`
+	// Reason says why, for every status but played and accepted.
+	Reason string `json:"reason,omitempty"`
+	// PrefixHash is the hash of the recorded turns up to the fork: the same for
+	// both episodes of a pair.
+	PrefixHash fixtures.Hash `json:"prefix_hash"`
+	Fork       int           `json:"fork"`
+	// PrefixTokens is the size of the uncompacted prefix, ContextTokens the size of
+	// the context from which the agent went on.
+	PrefixTokens  int                `json:"prefix_tokens"`
+	ContextTokens int                `json:"context_tokens"`
+	Context       fixtures.Hash      `json:"context,omitempty"`
+	Compactions   []CompactionRecord `json:"compactions,omitempty"`
+	Steps         []Step             `json:"steps,omitempty"`
+	// End says whether all recorded user turns were answered or the step limit came first.
+	End       EndReason  `json:"end,omitempty"`
+	Exchanges []Exchange `json:"exchanges,omitempty"`
+}
+
+// EndReason is why a played episode ended.
+type EndReason string
+
+// The reasons.
+const (
+	Answered  EndReason = "answered"
+	StepLimit EndReason = "step_limit"
+)
+
+// CompactionRecord is one compaction of an episode.
+type CompactionRecord struct {
+	Index     int              `json:"index"` // from 0
+	AfterTurn int              `json:"after_turn"`
+	Status    CompactionStatus `json:"status"`
+	Reason    string           `json:"reason,omitempty"`
+	// Before and After are the contexts' hashes in the run's contexts.
+	Before       fixtures.Hash     `json:"before"`
+	After        fixtures.Hash     `json:"after,omitempty"`
+	TokensBefore int               `json:"tokens_before"`
+	TokensAfter  int               `json:"tokens_after"`
+	Budget       int               `json:"budget_tokens"`
+	Compactor    CompactorIdentity `json:"compactor,omitzero"`
+	Opaque       bool              `json:"opaque,omitempty"`
+	// Findings are what the compactor broke, in words.
+	Findings []string `json:"findings,omitempty"`
+}
+
+// StepKind is who did what in a step.
+type StepKind string
+
+// The kinds of steps.
+const (
+	StepCall StepKind = "call" // the agent called a tool
+	StepText StepKind = "text" // the agent spoke
+	StepUser StepKind = "user" // the recorded user spoke
+)
+
+// Step is one thing that happened after the fork.
+type Step struct {
+	Kind StepKind `json:"kind"`
+	Turn int      `json:"turn"`
+	// Number counts the tool calls from 1.
+	Number int                `json:"step,omitempty"`
+	Call   *fixtures.ToolCall `json:"call,omitempty"`
+	Result string             `json:"result,omitempty"`
+	Source ToolSource         `json:"source,omitempty"`
+	Text   string             `json:"text,omitempty"`
+}
+
+// Conduct is what the checks see of the episode.
+func (e *Episode) Conduct() *fixtures.Conduct {
+	var c fixtures.Conduct
+	if e.Status == Faulted {
+		c.Fault = e.Reason
+	}
+	for _, s := range e.Steps {
+		switch s.Kind {
+		case StepCall:
+			c.Actions = append(c.Actions, fixtures.Action{Tool: s.Call.Name, Arguments: s.Call.Arguments, Step: s.Number, Turn: s.Turn})
+			if s.Source == Miss {
+				c.Missed = append(c.Missed, s.Number)
+			}
+		case StepText:
+			c.Actions = append(c.Actions, fixtures.Action{Text: s.Text, Turn: s.Turn})
+		}
+	}
+	return &c
+}
+
+// Finished says whether the episode is a result: one that a fault of the world cut
+// short is not, and is played again when its run goes on.
+func (e *Episode) Finished() bool { return e.Status != Faulted }

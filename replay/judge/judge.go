@@ -1,0 +1,177 @@
+// Package judge asks a model what became of the items in a compacted context: one
+// closed question a call, about one item, against that context alone. It never
+// learns which arm made the context.
+package judge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/replay"
+)
+
+// Judge finds verdicts on items.
+type Judge struct {
+	Model replay.Model
+	Name  string // the judge's model
+	Seed  int
+	// Concurrency is how many questions are asked at once.
+	Concurrency int
+	// Progress hears how many of the decisions are judged; may be nil.
+	Progress func(done, total int)
+}
+
+// decision is one item at one compaction of one episode.
+type decision struct {
+	episode    *replay.Episode
+	compaction *replay.CompactionRecord
+	item       *fixtures.Item
+}
+
+// Run judges every compaction decision of the folder's run that has no scored
+// verdict yet, and journals the verdicts episode by episode. An item counts at a
+// compaction that ran and that comes after the item's turn.
+//
+// It returns early only when the context ends or the folder cannot be written; a
+// fault of the judge's provider makes an item unscored.
+func (j *Judge) Run(ctx context.Context, folder *replay.Folder) error {
+	record, err := replay.ReadRecord(folder.Dir)
+	if err != nil {
+		return err
+	}
+	todo := j.open(record)
+	total := 0
+	for _, decisions := range todo {
+		total += len(decisions)
+	}
+	done := 0
+	for _, decisions := range todo {
+		judgements := make([]*replay.Judgement, len(decisions))
+		group, inner := errgroup.WithContext(ctx)
+		group.SetLimit(max(1, j.Concurrency))
+		for i, d := range decisions {
+			group.Go(func() (err error) {
+				judgements[i], err = j.decide(inner, record, d)
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		if err := folder.Judgements.Append(judgements...); err != nil {
+			return err
+		}
+		done += len(decisions)
+		if j.Progress != nil {
+			j.Progress(done, total)
+		}
+	}
+	return nil
+}
+
+// open lists the decisions without a scored verdict, by episode.
+func (j *Judge) open(record *replay.Record) [][]decision {
+	scored := map[replay.DecisionKey]bool{}
+	for _, judgement := range record.Judgements {
+		if judgement.Verdict != replay.Unjudged {
+			scored[judgement.Decision()] = true
+		}
+	}
+	var todo [][]decision
+	for _, e := range record.Episodes {
+		f := record.Fixture(e.Fixture)
+		var decisions []decision
+		for i := range e.Compactions {
+			c := &e.Compactions[i]
+			if c.Status != replay.Compacted {
+				continue
+			}
+			for k := range f.MustSurvive {
+				item := &f.MustSurvive[k]
+				key := replay.DecisionKey{Key: e.Key, Compaction: c.Index, Item: item.ID}
+				if item.Turn <= c.AfterTurn && !scored[key] {
+					decisions = append(decisions, decision{e, c, item})
+				}
+			}
+		}
+		if len(decisions) > 0 {
+			todo = append(todo, decisions)
+		}
+	}
+	return todo
+}
+
+func (j *Judge) decide(ctx context.Context, record *replay.Record, d decision) (*replay.Judgement, error) {
+	judgement := &replay.Judgement{
+		Key: d.episode.Key, ConversationID: d.episode.ConversationID,
+		Compaction: d.compaction.Index, AfterTurn: d.compaction.AfterTurn,
+		Item: d.item.ID, Class: d.item.Class, Context: d.compaction.After,
+	}
+	messages, err := record.Contexts.Get(d.compaction.After)
+	if err != nil {
+		return nil, err
+	}
+	for i := range messages {
+		if messages[i].Holds(d.item.Literal) {
+			judgement.Verdict, judgement.Role = replay.Verbatim, messages[i].Role
+			return judgement, nil
+		}
+	}
+	return judgement, j.ask(ctx, judgement, messages, d)
+}
+
+// ask asks the judge, once more where the answer was malformed.
+func (j *Judge) ask(ctx context.Context, judgement *replay.Judgement, messages []fixtures.Message, d decision) error {
+	request := &replay.Request{
+		Model: j.Name, Seed: j.Seed, JSON: true, Replicate: d.episode.Replicate,
+		Messages: []fixtures.Message{
+			{Role: fixtures.RoleSystem, Content: instructions},
+			{Role: fixtures.RoleUser, Content: question(render(messages), d.item.Literal, d.item.Probe)},
+		},
+	}
+	judgement.Verdict = replay.Unjudged
+	for range 2 {
+		reply, err := j.Model.Complete(ctx, request)
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			judgement.Reason = err.Error()
+			return nil
+		}
+		exchange := reply.Exchange("judge")
+		judgement.Exchange = &exchange
+		answer, err := parse(reply.Message.Content)
+		if err == nil {
+			judgement.Verdict, judgement.Answer, judgement.Reason = answer.Verdict, answer.Answer, ""
+			return nil
+		}
+		judgement.Reason = err.Error()
+		request.Fresh = true
+	}
+	return nil
+}
+
+type answer struct {
+	Answer  string         `json:"answer"`
+	Verdict replay.Verdict `json:"verdict"`
+}
+
+// parse reads the judge's answer strictly: one JSON object with a known verdict, and
+// nothing around it but space.
+func parse(text string) (*answer, error) {
+	var a answer
+	if err := json.Unmarshal([]byte(strings.TrimSpace(text)), &a); err != nil {
+		return nil, fmt.Errorf("the judge's answer is not the JSON asked for: %.120q", text)
+	}
+	switch a.Verdict {
+	case replay.Supported, replay.Absent, replay.Contradicted:
+		return &a, nil
+	}
+	return nil, fmt.Errorf("the judge's verdict is %.40q: want supported, absent or contradicted", a.Verdict)
+}

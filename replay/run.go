@@ -1,0 +1,385 @@
+package replay
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
+)
+
+// The files of a run directory.
+const (
+	RunFile        = "run.json"
+	FixturesFile   = "fixtures.jsonl"
+	EpisodesFile   = "episodes.jsonl"
+	JudgementsFile = "judgements.jsonl"
+	PairsFile      = "pairs.jsonl"
+	QueueFile      = "queue.jsonl"
+	ContextsDir    = "contexts"
+	lockFile       = ".lock"
+)
+
+// RunVersion is the version of the run directory's formats.
+const RunVersion = 1
+
+// Run describes a run: all that its result depends on, without secrets.
+type Run struct {
+	Version int       `json:"version"`
+	ID      string    `json:"id"`
+	Started time.Time `json:"started"`
+	Plan    Plan      `json:"plan"`
+}
+
+// Plan is what a run is to do. Two runs of equal plans are the same run; one goes
+// on where the other stopped.
+type Plan struct {
+	Command  string    `json:"command"` // nightly or compare
+	Lineage  Lineage   `json:"lineage"`
+	Settings Settings  `json:"settings"`
+	Arms     []ArmInfo `json:"arms"`
+	Fixtures int       `json:"fixtures"`
+	// Items counts the items of the fixtures, Decisions the compaction decisions
+	// that they expect.
+	Items     int `json:"items"`
+	Decisions int `json:"decisions"`
+	// Analysis is what the verdict is to be found by; the engine does not look at it.
+	Analysis json.RawMessage `json:"analysis"`
+}
+
+// ArmInfo describes an arm on disk.
+type ArmInfo struct {
+	Name string  `json:"name"`
+	Role string  `json:"role"` // reference, control, incumbent, candidate, a or b
+	Kind ArmKind `json:"kind"`
+	// Compactor is how the user named it, Digest what it depends on.
+	Compactor string        `json:"compactor,omitempty"`
+	Digest    fixtures.Hash `json:"digest,omitempty"`
+}
+
+// Lineage is all that a result depends on. Results of different lineages are shown
+// side by side and never compared by a gate.
+type Lineage struct {
+	Program        string        `json:"program"`
+	AgentModel     string        `json:"agent_model"`
+	JudgeModel     string        `json:"judge_model"`
+	JudgePrompt    string        `json:"judge_prompt_sha256"`
+	Endpoint       string        `json:"endpoint"`
+	JudgeEndpoint  string        `json:"judge_endpoint"`
+	Temperature    int           `json:"temperature"`
+	Seed           int           `json:"seed"`
+	SetName        string        `json:"set"`
+	SetVersion     string        `json:"set_version"`
+	SetHash        fixtures.Hash `json:"set_hash"`
+	Vocabulary     string        `json:"token_vocabulary"`
+	VocabularyOwn  bool          `json:"token_vocabulary_exact"`
+	CompactorNames []string      `json:"compactors"`
+}
+
+// Folder is an open run directory.
+type Folder struct {
+	Dir        string
+	Run        Run
+	Episodes   *Journal[*Episode]
+	Judgements *Journal[*Judgement]
+	Contexts   *Contexts
+	lock       *flock.Flock
+	// Resumed says that the run was there before.
+	Resumed bool
+}
+
+// ErrOtherPlan says that a directory holds the run of another plan.
+var ErrOtherPlan = errors.New("it holds a run of another plan")
+
+// OpenFolder makes the run directory dir for the plan, or goes on with the run that
+// lies there if its plan is the same. The set's fixtures are written beside, so that
+// the run can be read without the set.
+func OpenFolder(dir string, plan Plan, set []*fixtures.Fixture, now time.Time) (*Folder, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making the run directory: %w", err)
+	}
+	f := &Folder{Dir: dir, lock: flock.New(filepath.Join(dir, lockFile)), Contexts: NewContexts(filepath.Join(dir, ContextsDir))}
+	locked, err := f.lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("locking the run directory %s: %w", dir, err)
+	}
+	if !locked {
+		return nil, fmt.Errorf("the run directory %s is in use by another doubletake; wait for it, or choose another --out", dir)
+	}
+	if err := f.open(plan, set, now); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (f *Folder) open(plan Plan, set []*fixtures.Fixture, now time.Time) error {
+	run, err := ReadRun(f.Dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		if err := f.create(plan, set, now); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	default:
+		difference, err := planDifference(run.Plan, plan)
+		if err != nil {
+			return err
+		}
+		if difference != "" {
+			return fmt.Errorf("run directory %s: %w (%s); choose another --out", f.Dir, ErrOtherPlan, difference)
+		}
+		f.Run, f.Resumed = *run, true
+	}
+	if f.Episodes, err = OpenJournal[*Episode](filepath.Join(f.Dir, EpisodesFile)); err != nil {
+		return err
+	}
+	f.Judgements, err = OpenJournal[*Judgement](filepath.Join(f.Dir, JudgementsFile))
+	return err
+}
+
+func (f *Folder) create(plan Plan, set []*fixtures.Fixture, now time.Time) error {
+	hash, err := fixtures.HashJSON(plan)
+	if err != nil {
+		return fmt.Errorf("describing the run: %w", err)
+	}
+	started := now.UTC().Truncate(time.Second)
+	f.Run = Run{Version: RunVersion, Started: started, Plan: plan}
+	f.Run.ID = started.Format("20060102T150405Z") + "-" + string(hash)[:8]
+	err = fixtures.WriteFileAtomic(filepath.Join(f.Dir, FixturesFile), func(out io.Writer) error {
+		for _, fixture := range set {
+			line, err := fixtures.MarshalPlain(storedFixture{fixture.Hash, fixture})
+			if err != nil {
+				return err
+			}
+			if _, err := out.Write(append(line, '\n')); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return WriteJSON(filepath.Join(f.Dir, RunFile), f.Run)
+}
+
+type storedFixture struct {
+	Hash    fixtures.Hash     `json:"hash"`
+	Fixture *fixtures.Fixture `json:"fixture"`
+}
+
+// Close closes the journals and gives the directory free.
+func (f *Folder) Close() error {
+	var faults []error
+	if f.Episodes != nil {
+		faults = append(faults, f.Episodes.Close())
+	}
+	if f.Judgements != nil {
+		faults = append(faults, f.Judgements.Close())
+	}
+	return errors.Join(append(faults, f.lock.Unlock())...)
+}
+
+// WriteJSON writes a value as indented JSON, whole or not at all.
+func WriteJSON(path string, value any) error {
+	return fixtures.WriteFileAtomic(path, func(out io.Writer) error {
+		enc := json.NewEncoder(out)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(value)
+	})
+}
+
+// planDifference names the first part in which two plans differ, or returns the
+// empty string.
+func planDifference(a, b Plan) (string, error) {
+	var fields [2]map[string]json.RawMessage
+	for i, plan := range []Plan{a, b} {
+		data, err := json.Marshal(plan)
+		if err == nil {
+			err = json.Unmarshal(data, &fields[i])
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	for _, name := range []string{"lineage", "arms", "settings", "analysis", "command"} {
+		if string(fields[0][name]) == string(fields[1][name]) {
+			continue
+		}
+		if name == "lineage" {
+			return lineageDifference(a.Lineage, b.Lineage), nil
+		}
+		return name + " differ", nil
+	}
+	if a.Fixtures != b.Fixtures {
+		return fmt.Sprintf("%d fixtures there, %d now", a.Fixtures, b.Fixtures), nil
+	}
+	return "", nil
+}
+
+func lineageDifference(a, b Lineage) string {
+	switch {
+	case a.SetHash != b.SetHash:
+		return fmt.Sprintf("set %s there, %s now", a.SetHash, b.SetHash)
+	case a.AgentModel != b.AgentModel:
+		return fmt.Sprintf("agent model %s there, %s now", a.AgentModel, b.AgentModel)
+	case a.JudgeModel != b.JudgeModel:
+		return fmt.Sprintf("judge model %s there, %s now", a.JudgeModel, b.JudgeModel)
+	case a.Endpoint != b.Endpoint:
+		return fmt.Sprintf("endpoint %s there, %s now", a.Endpoint, b.Endpoint)
+	case a.Program != b.Program:
+		return fmt.Sprintf("made by %s, this is %s", a.Program, b.Program)
+	case !slices.Equal(a.CompactorNames, b.CompactorNames):
+		return fmt.Sprintf("compactors %v there, %v now", a.CompactorNames, b.CompactorNames)
+	}
+	return "lineages differ"
+}
+
+// ReadRun reads the description of the run in dir.
+func ReadRun(dir string) (*Run, error) {
+	path := filepath.Join(dir, RunFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading a run: %w", err)
+	}
+	var run Run
+	if err := json.Unmarshal(data, &run); err != nil {
+		return nil, fmt.Errorf("reading a run: %s: %w", path, err)
+	}
+	if run.Version < 1 || run.Version > RunVersion {
+		return nil, fmt.Errorf("reading a run: %s: version %d; this program reads 1 to %d", path, run.Version, RunVersion)
+	}
+	return &run, nil
+}
+
+// Record is all that a run left on disk but the contexts themselves.
+type Record struct {
+	Dir        string
+	Run        Run
+	Fixtures   []*fixtures.Fixture // in the order of the set
+	Episodes   []*Episode          // one a key, in the order of fixtures and arms
+	Judgements []*Judgement
+	Contexts   *Contexts
+	// Damaged counts journal lines whose checksum does not fit.
+	Damaged int
+}
+
+// ReadRecord reads a run directory.
+func ReadRecord(dir string) (*Record, error) {
+	run, err := ReadRun(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Record{Dir: dir, Run: *run, Contexts: NewContexts(filepath.Join(dir, ContextsDir))}
+	if r.Fixtures, err = readFixtures(filepath.Join(dir, FixturesFile)); err != nil {
+		return nil, err
+	}
+	episodes, damaged, err := ReadJournal[*Episode](filepath.Join(dir, EpisodesFile))
+	if err != nil {
+		return nil, err
+	}
+	r.Damaged += damaged
+	r.Episodes = r.order(LatestEpisodes(episodes))
+	judgements, damaged, err := ReadJournal[*Judgement](filepath.Join(dir, JudgementsFile))
+	if err != nil {
+		return nil, err
+	}
+	r.Damaged += damaged
+	r.Judgements = LatestJudgements(judgements)
+	return r, nil
+}
+
+// LatestEpisodes keeps one episode a key: the first finished one, else the last.
+func LatestEpisodes(episodes []*Episode) map[Key]*Episode {
+	latest := map[Key]*Episode{}
+	for _, e := range episodes {
+		if old := latest[e.Key]; old == nil || !old.Finished() {
+			latest[e.Key] = e
+		}
+	}
+	return latest
+}
+
+// order lists episodes by fixture and arm, whatever order they finished in.
+func (r *Record) order(latest map[Key]*Episode) []*Episode {
+	var list []*Episode
+	for _, f := range r.Fixtures {
+		for _, arm := range r.Run.Plan.Arms {
+			for replicate := 0; ; replicate++ {
+				e := latest[Key{f.Hash, arm.Name, replicate}]
+				if e == nil {
+					break
+				}
+				list = append(list, e)
+			}
+		}
+	}
+	return list
+}
+
+// Episode returns the episode with that key, or nil.
+func (r *Record) Episode(key Key) *Episode {
+	for _, e := range r.Episodes {
+		if e.Key == key {
+			return e
+		}
+	}
+	return nil
+}
+
+// Fixture returns the fixture with that hash, or nil.
+func (r *Record) Fixture(hash fixtures.Hash) *fixtures.Fixture {
+	for _, f := range r.Fixtures {
+		if f.Hash == hash {
+			return f
+		}
+	}
+	return nil
+}
+
+// Arm returns the arm that plays a role, or nil.
+func (r *Record) Arm(role string) *ArmInfo {
+	for i := range r.Run.Plan.Arms {
+		if r.Run.Plan.Arms[i].Role == role {
+			return &r.Run.Plan.Arms[i]
+		}
+	}
+	return nil
+}
+
+func readFixtures(path string) ([]*fixtures.Fixture, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading a run: %w", err)
+	}
+	defer file.Close()
+	var list []*fixtures.Fixture
+	lines := fixtures.NewLineReader(file)
+	for {
+		line, err := lines.Next()
+		if err == io.EOF {
+			return list, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading a run: %s: %w", path, err)
+		}
+		var stored storedFixture
+		if err := json.Unmarshal(line, &stored); err != nil {
+			return nil, &fixtures.SyntaxError{File: path, Line: lines.Line(), Err: err}
+		}
+		if stored.Fixture == nil {
+			return nil, &fixtures.SyntaxError{File: path, Line: lines.Line(), Err: errors.New("no fixture in this line")}
+		}
+		stored.Fixture.Hash = stored.Hash
+		list = append(list, stored.Fixture)
+	}
+}

@@ -1,0 +1,36 @@
+package replay
+
+import (
+	"context"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
+)
+
+// Tools answers the tool calls of one episode. It never runs anything that the
+// fixture didn't name.
+type Tools interface {
+	Call(context.Context, ToolCall) (*ToolResult, error)
+}
+
+// ToolCall is one call with its place.
+type ToolCall struct {
+	fixtures.ToolCall
+	Step int // counts the episode's calls from 1
+	Turn int
+}
+
+// ToolResult is what the agent gets back.
+type ToolResult struct {
+	Content string
+	Source  ToolSource
+}
+
+// ToolSource is where a tool result came from.
+type ToolSource string
+
+// The sources of tool results.
+const (
+	FromTape ToolSource = "tape" // as recorded
+	FromStub ToolSource = "stub" // a stub that the fixture names
+	Miss     ToolSource = "miss" // no answer: a fixed text, the step is divergent
+)
