@@ -153,7 +153,7 @@ func (a *analyser) nightly(in *gateInput) error {
 	if part.Candidate, in.direct, err = a.comparison(incumbent, candidate); err != nil {
 		return err
 	}
-	in.directTest = &part.Candidate.Test
+	in.incumbentTest, in.directTest = &part.Reference.Test, &part.Candidate.Test
 	a.report.Incumbent = part
 	return nil
 }
@@ -169,10 +169,11 @@ func (a *analyser) compare(in *gateInput) error {
 	in.candidate, in.incumbent = second, first
 	in.direct, in.directTest = pairs, &a.report.Test
 	a.report.AgainstReference = map[string]Comparison{}
-	var b Comparison
-	if a.report.AgainstReference[first], in.incumbents, err = a.comparison(reference, first); err != nil {
+	var base, b Comparison
+	if base, in.incumbents, err = a.comparison(reference, first); err != nil {
 		return err
 	}
+	a.report.AgainstReference[first], in.incumbentTest = base, &base.Test
 	if b, in.reference, err = a.comparison(reference, second); err != nil {
 		return err
 	}

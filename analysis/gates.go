@@ -18,7 +18,9 @@ type gateInput struct {
 	// reference are the pairs of the reference with the candidate, incumbents those
 	// with the incumbent, direct those of the incumbent with the candidate.
 	reference, incumbents, direct []pairing.Pair
-	referenceTest, directTest     *Test
+	// referenceTest and incumbentTest are against the reference, directTest is the
+	// candidate against the incumbent.
+	referenceTest, incumbentTest, directTest *Test
 }
 
 // gates are the rows of the report, in the order in which they are printed.
@@ -43,8 +45,8 @@ func (in *gateInput) behaviour() Gate {
 		test = in.directTest
 	}
 	g.Value = &test.PCluster
-	if in.directTest != nil {
-		g.Incumbent = &in.directTest.PCluster
+	if in.incumbentTest != nil {
+		g.Incumbent = &in.incumbentTest.PCluster
 	}
 	worseThanReference := test.PCluster <= in.settings.Alpha
 	worseThanIncumbent := in.directTest != nil && in.directTest.PCluster <= in.settings.Alpha

@@ -58,9 +58,15 @@ func (p *player) run(ctx context.Context) error {
 	return p.speak(ctx, messages)
 }
 
-// expected is how many compactions must run for the episode to say anything.
+// expected is how many compactions must run for the episode to say anything: all
+// of the named or recorded points, or as many as the fixture expects where only the
+// size of the context tells.
 func (p *player) expected() int {
-	return max(p.stage.fixture.CompactionsExpected, len(p.stage.points))
+	st := p.stage
+	if len(st.fixture.CompactAfter) > 0 || len(st.recording.Compactions) > 0 {
+		return len(st.points)
+	}
+	return max(st.fixture.CompactionsExpected, len(st.points))
 }
 
 func (p *player) whyNot() string {
@@ -78,7 +84,7 @@ func (p *player) reference(ctx context.Context) error {
 	if st.fits() {
 		return p.speak(ctx, st.upTo(0, st.fork))
 	}
-	reason := fmt.Sprintf("the prefix has %d tokens and the window %d", st.tokens, st.window)
+	reason := fmt.Sprintf("the prefix has %d tokens, and of the window of %d %d stay free for the turns to come", st.tokens, st.window, reserve(st.window))
 	if st.fixture.Trace == nil || p.arm.Kind == ControlArm {
 		p.episode.Status = LeftOut
 		p.episode.Reason = reason + ", and the fixture has no accepted trace"

@@ -133,19 +133,14 @@ func compactionPoints(f *fixtures.Fixture, rec *fixtures.Recording, st *staging,
 	if len(f.CompactAfter) > 0 {
 		return f.CompactAfter
 	}
-	var points []int
-	for _, c := range rec.Compactions {
-		if n := len(points); c.AfterTurn >= 1 && (n == 0 || c.AfterTurn > points[n-1]) {
-			points = append(points, c.AfterTurn)
-		}
-	}
-	if len(points) > 0 {
+	if points := rec.CompactionPoints(); len(points) > 0 {
 		return points
 	}
 	trigger := int(s.Trigger * float64(st.window))
 	if trigger <= 0 {
 		return nil
 	}
+	var points []int
 	size := CountAll(counter, st.system)
 	for i, m := range st.body {
 		size += counter.Count(m)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/doubletake-dev/doubletake/analysis"
 	"github.com/doubletake-dev/doubletake/fixtures"
@@ -44,8 +45,8 @@ func Text(out io.Writer, r *analysis.Report, style Style) error {
 	t.compactions()
 	t.test()
 	t.cost()
-	t.success()
 	t.notes()
+	t.success()
 	_, err := io.WriteString(out, t.out.String())
 	return err
 }
@@ -89,8 +90,10 @@ func (t *textReport) disagreements() {
 	if len(r.Disagreements) == 0 {
 		t.printf("  none\n")
 	}
-	room := max(t.style.Width-8, 40)
-	for _, d := range r.Disagreements {
+	for i, d := range r.Disagreements {
+		if i > 0 {
+			t.printf("\n")
+		}
 		label := t.paint(colorBad, "LOSS")
 		if d.Cell == pairing.Gain {
 			label = t.paint(colorGood, "GAIN")
@@ -101,19 +104,59 @@ func (t *textReport) disagreements() {
 		}
 		t.printf("\n")
 		if d.Title != "" {
-			t.printf("        %s\n", t.paint(colorDim, Shorten(d.Title, room)))
+			t.wrap(8, d.Title)
 		}
 		for _, item := range d.Items {
-			t.printf("        %s\n", Shorten(fate(r, item), room))
+			t.wrap(8, fate(r, item))
 		}
 		if d.Turn > 0 {
-			t.printf("        turn %d, %s %s\n", d.Turn, Clean(r.Baseline), Shorten(d.Baseline, room-len(r.Baseline)-10))
-			t.printf("        turn %d, %s %s\n", d.Turn, Clean(r.Candidate), Shorten(d.Candidate, room-len(r.Candidate)-10))
+			room := max(t.style.Width-10, 40)
+			baseline, candidate := excerpts(d.Baseline, d.Candidate, room)
+			t.printf("        turn %d is where they part:\n", d.Turn)
+			t.printf("          %s %s\n", Clean(r.Baseline), baseline)
+			t.printf("          %s %s\n", Clean(r.Candidate), candidate)
 		}
 		for _, c := range d.Checks {
-			t.printf("        %s\n", Shorten(c, room))
+			t.printf("        %s\n", Shorten(c, max(t.style.Width-8, 40)))
 		}
 	}
+}
+
+// excerpts cuts two texts to the width around the place where they differ first.
+func excerpts(a, b string, width int) (string, string) {
+	one, two := []rune(Clean(a)), []rune(Clean(b))
+	same := 0
+	for same < min(len(one), len(two)) && one[same] == two[same] {
+		same++
+	}
+	cut := func(text []rune) string {
+		const head = 30 // what kind of call it is, and some of what is the same
+		if same > width/2 && len(text) > width {
+			text = append(append(append([]rune{}, text[:head]...), []rune(" … ")...), text[max(head, same-15):]...)
+		}
+		return Shorten(string(text), width-12)
+	}
+	return cut(one), cut(two)
+}
+
+// wrap prints cleaned text in lines of the terminal's width; the lines after the
+// first are indented a little more.
+func (t *textReport) wrap(indent int, text string) {
+	room := max(t.style.Width-indent-2, 40)
+	pad := strings.Repeat(" ", indent)
+	line := ""
+	for _, word := range strings.Fields(Clean(text)) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= room:
+			line += " " + word
+		default:
+			t.printf("%s%s\n", pad, line)
+			pad, line = strings.Repeat(" ", indent+2), word
+		}
+	}
+	t.printf("%s%s\n", pad, line)
 }
 
 // fate says in words what became of an item.
@@ -139,7 +182,7 @@ func (t *textReport) notPaired() {
 	}
 	t.title("Without an outcome")
 	for _, n := range t.r.NotPaired {
-		t.printf("  %-9s %s: %s\n", n.Cell, Clean(n.ID), Shorten(n.Reason, max(t.style.Width, 200)))
+		t.wrap(2, fmt.Sprintf("%s %s: %s", n.Cell, n.ID, n.Reason))
 	}
 }
 
@@ -187,7 +230,7 @@ func (t *textReport) gates() {
 				t.printf("    and %d more\n", len(g.NewlyLost)-most)
 				break
 			}
-			t.printf("    %s\n", Shorten(item, max(t.style.Width-4, 60)))
+			t.wrap(4, item)
 		}
 	}
 }
@@ -229,7 +272,7 @@ func (t *textReport) compactions() {
 	t.table(rows)
 	for _, arm := range t.r.Arms {
 		for _, finding := range t.r.Compactions[arm.Name].Findings {
-			t.printf("  %s: %s\n", Clean(arm.Name), Shorten(finding, max(2*t.style.Width, 200)))
+			t.wrap(2, arm.Name+": "+Shorten(finding, 600))
 		}
 	}
 	if p := t.r.PromptTokens; p.Ratio != nil {
@@ -241,7 +284,7 @@ func (t *textReport) test() {
 	r := t.r
 	t.title(fmt.Sprintf("Test: %s against %s, %d replayed pairs in %d session groups", Clean(r.Candidate), Clean(r.Baseline), r.Test.Pairs, r.Test.Groups))
 	for _, line := range testLines(r) {
-		t.printf("  %s\n", line)
+		t.wrap(2, line)
 	}
 	if i := r.Incumbent; i != nil {
 		t.printf("  %s: %s\n", i.Name+" against reference", brief(i.Reference))
@@ -267,7 +310,7 @@ func testLines(r *analysis.Report) []string {
 		fmt.Sprintf("exact McNemar p(worse) %.4f, two-sided %.4f (mid-p %.4f, %.4f); by session group p(worse) %.4f", x.PWorse, x.PTwo, x.PMidWorse, x.PMidTwo, x.PCluster),
 	}
 	if x.Difference != nil && x.Low != nil {
-		lines = append(lines, fmt.Sprintf("the candidate fails %s more often (%.0f%% Tango interval %s to %s); margin %.1f points: %s",
+		lines = append(lines, fmt.Sprintf("failures differ by %s, above zero is worse (%.0f%% Tango interval %s to %s); margin %.1f points: %s",
 			points(*x.Difference), 100*r.Settings.Confidence, points(*x.Low), points(*x.High), 100*x.Margin, nonInferior(x)))
 	}
 	if !x.Attainable {
@@ -317,6 +360,6 @@ func (t *textReport) success() {
 func (t *textReport) notes() {
 	t.title("Notes")
 	for _, note := range t.r.Notes {
-		t.printf("  - %s\n", Clean(note))
+		t.wrap(2, "- "+note)
 	}
 }

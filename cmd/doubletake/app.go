@@ -7,10 +7,10 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"strings"
 
 	"github.com/joho/godotenv"
 	"github.com/urfave/cli/v2"
+	"github.com/xrash/smetrics"
 
 	"github.com/doubletake-dev/doubletake/replay"
 )
@@ -98,12 +98,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		ErrWriter:            stderr,
 		// The library would exit by itself; run maps errors to codes instead.
 		ExitErrHandler: func(*cli.Context, error) {},
-		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
-			return &exitError{exitUsage, fmt.Errorf("%w (doubletake --help)", err)}
-		},
-		CommandNotFound: func(c *cli.Context, name string) {
-			fmt.Fprintf(stderr, "doubletake: no command %q%s\n", name, nearestCommand(c, name))
-		},
+		OnUsageError:   usageOf("doubletake"),
 		Description: `Replays recorded conversations twice from the same prefix, uncompacted and through
 the compactor under test, compares what the agent does, checks what must survive,
 and queues only the disagreements for a person.
@@ -118,23 +113,62 @@ Exit codes: 0 nothing blocks; 1 the change is blocked, and nothing else gives 1;
 4 inconclusive, only under --strict; 130 interrupted, the same command goes on.`,
 		Commands: []*cli.Command{
 			nightlyCommand(), compareCommand(), reviewCommand(), reportCommand(),
-			fixturesCommand(), providerCommand(),
+			importCommand(), fixturesCommand(), providerCommand(),
 		},
+	}
+	for _, command := range app.Commands {
+		finish(command, "doubletake "+command.Name)
 	}
 	app.Action = func(c *cli.Context) error {
 		if c.Args().Present() {
-			return &exitError{code: exitUsage}
+			return unknownCommand(c.App.Commands, "doubletake", c.Args().First())
 		}
 		return cli.ShowAppHelp(c)
 	}
 	return app
 }
 
-func nearestCommand(c *cli.Context, name string) string {
-	if suggestion := cli.SuggestCommand(c.App.Commands, name); suggestion != "" {
-		return "; did you mean " + strings.TrimSpace(strings.TrimPrefix(suggestion, "Did you mean")) + " (doubletake --help lists them)"
+// usageOf makes errors about flags wrong use, with where to read on.
+func usageOf(command string) cli.OnUsageErrorFunc {
+	return func(_ *cli.Context, err error, _ bool) error {
+		return usageError("%w (%s --help)", err, command)
 	}
-	return " (doubletake --help lists them)"
+}
+
+// finish gives every command at the end of a path its arguments as they are (the
+// library would take the first for the name of a help topic), lets flags stand after
+// arguments, and makes the errors of all of them wrong use.
+func finish(command *cli.Command, path string) {
+	command.OnUsageError = usageOf(path)
+	if len(command.Subcommands) == 0 {
+		command.HideHelpCommand = true
+		interspersed(command)
+		return
+	}
+	command.Action = func(c *cli.Context) error {
+		if c.Args().Present() {
+			return unknownCommand(command.Subcommands, path, c.Args().First())
+		}
+		return cli.ShowSubcommandHelp(c)
+	}
+	for _, sub := range command.Subcommands {
+		finish(sub, path+" "+sub.Name)
+	}
+}
+
+// unknownCommand names the nearest command.
+func unknownCommand(commands []*cli.Command, path, name string) error {
+	nearest, best := "", 0.75
+	for _, c := range commands {
+		if score := smetrics.JaroWinkler(name, c.Name, 0.7, 4); score > best {
+			nearest, best = c.Name, score
+		}
+	}
+	hint := ""
+	if nearest != "" {
+		hint = fmt.Sprintf("; did you mean %q?", nearest)
+	}
+	return usageError("%s has no command %q%s (%s --help lists them)", path, name, hint, path)
 }
 
 // programVersion is the version with the commit that it was built from, if known.

@@ -7,7 +7,7 @@ import (
 )
 
 func compareCommand() *cli.Command {
-	return interspersed(&cli.Command{
+	return &cli.Command{
 		Name:      "compare",
 		Usage:     "replay the set under two compactors and the reference",
 		ArgsUsage: "BASE CANDIDATE",
@@ -27,5 +27,5 @@ summarize, ledger, recorded), or a command that speaks the compactor contract.
 				return []role{{analysis.RoleA, c.Args().Get(0)}, {analysis.RoleB, c.Args().Get(1)}}, nil
 			})
 		},
-	})
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"text/tabwriter"
 
@@ -23,12 +22,6 @@ func fixturesCommand() *cli.Command {
 		Description: `   doubletake fixtures verify --set fixtures/mine
    doubletake fixtures hash --set fixtures/mine --bump 2026.4`,
 		Subcommands: []*cli.Command{fixturesVerify(), fixturesHash(), fixturesList()},
-		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
-				return usageError("fixtures: no command %q (doubletake fixtures --help)", c.Args().First())
-			}
-			return cli.ShowSubcommandHelp(c)
-		},
 	}
 }
 
@@ -83,33 +76,17 @@ func bumpManifest(out io.Writer, dir, version string) error {
 	if dir == "" {
 		return usageError("--bump needs --set: the set that ships with the program can't be changed from outside")
 	}
-	files, name := setFiles(dir)
+	files, _ := setFiles(dir)
 	if old, err := fixtures.ReadManifest(files); err == nil && old.Version == version && old.Check(files) != nil {
 		return usageError("the set %s has changed and is already of version %s: choose another version", dir, version)
 	} else if err != nil && !errors.Is(err, fixtures.ErrNoManifest) {
 		fmt.Fprintf(out, "replacing a manifest that can't be read: %v\n", err)
 	}
-	set, err := fixtures.LoadUnmanifested(files, name)
+	set, manifest, err := fixtures.WriteManifest(dir, version)
 	if err != nil {
 		return err
 	}
-	hashes, err := fixtures.HashFiles(files)
-	if err != nil {
-		return err
-	}
-	manifest := fixtures.Manifest{Version: version, Hashes: hashes}
-	data, err := manifest.MarshalIndented()
-	if err != nil {
-		return err
-	}
-	err = fixtures.WriteFileAtomic(filepath.Join(dir, fixtures.ManifestFile), func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "%s %s: %d fixtures, %d files, set hash %s\n", name, version, len(set.Fixtures), len(hashes), manifest.Hash())
+	fmt.Fprintf(out, "%s %s: %d fixtures, %d files, set hash %s\n", dir, version, len(set.Fixtures), len(manifest.Hashes), manifest.Hash())
 	return nil
 }
 

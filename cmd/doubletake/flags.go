@@ -39,10 +39,10 @@ func nightFlags() []cli.Flag {
 		stringFlag("base-url", "the OpenAI-compatible endpoint, a `URL` that ends in /v1; default: OPENAI_BASE_URL, else the embedded offline provider"),
 		stringFlag("model", "the agent's model, by `NAME`"),
 		stringFlag("judge-model", "the judge's model, by `NAME`; default: the agent's"),
-		&cli.IntFlag{Name: "concurrency", Aliases: []string{"j"}, Usage: "play `N` episodes at once", EnvVars: twin("concurrency")},
+		&cli.IntFlag{Name: "concurrency", Aliases: []string{"j"}, Usage: "play `N` episodes at once", DefaultText: "8", EnvVars: twin("concurrency")},
 		stringFlag("cache", "answers: off, read, write or only (never ask the provider); `MODE`, default write"),
 		stringFlag("cache-dir", "where answers are stored, a `DIR`; default: the user's cache folder"),
-		&cli.IntFlag{Name: "seed", Usage: "the seed `N` that goes with every request", EnvVars: twin("seed")},
+		&cli.IntFlag{Name: "seed", Usage: "the seed `N` that goes with every request", DefaultText: "7", EnvVars: twin("seed")},
 		&cli.StringSliceFlag{Name: "fixture", Usage: "play only the fixture `ID` (repeatable)", EnvVars: twin("fixture")},
 		jsonFlag(),
 		&cli.BoolFlag{Name: "strict", Usage: "exit with 4 where the result is inconclusive", EnvVars: twin("strict")},
@@ -65,7 +65,7 @@ func valueFlags(flags []cli.Flag) map[string]bool {
 
 // interspersed lets flags stand after arguments, as people write them: the library
 // stops at the first argument. It runs the action with the arguments alone in order.
-func interspersed(command *cli.Command) *cli.Command {
+func interspersed(command *cli.Command) {
 	action := command.Action
 	takes := valueFlags(command.Flags)
 	command.Action = func(c *cli.Context) error {
@@ -99,7 +99,6 @@ func interspersed(command *cli.Command) *cli.Command {
 		again.Action = action
 		return again.Run(c, append(append(append([]string{command.Name}, given...), flags...), append([]string{"--"}, rest...)...)...)
 	}
-	return command
 }
 
 // explicitFlags writes the flags that stood before the arguments again.

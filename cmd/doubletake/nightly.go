@@ -8,7 +8,7 @@ import (
 )
 
 func nightlyCommand() *cli.Command {
-	return interspersed(&cli.Command{
+	return &cli.Command{
 		Name:  "nightly",
 		Usage: "replay the set under the reference, the incumbent and the candidate, and say whether the change is safe",
 		Description: `Verifies the set, replays every fixture uncompacted and through each compactor, judges
@@ -29,7 +29,7 @@ on the set that ships with the program and the embedded offline provider.
 			}
 			return runNight(c, "nightly", func(cfg *config) ([]role, error) { return nightlyRoles(c, cfg) })
 		},
-	})
+	}
 }
 
 func nightlyRoles(c *cli.Context, cfg *config) ([]role, error) {

@@ -14,7 +14,7 @@ import (
 )
 
 func reportCommand() *cli.Command {
-	return interspersed(&cli.Command{
+	return &cli.Command{
 		Name:      "report",
 		Usage:     "print the report of a finished run again",
 		ArgsUsage: "RUN",
@@ -51,7 +51,7 @@ exit code is that of the run's verdict.
 			}
 			return verdictExit(found.Report, c.Bool("strict"))
 		},
-	})
+	}
 }
 
 func printReport(out io.Writer, r *analysis.Report, format string, style report.Style) error {

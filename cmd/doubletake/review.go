@@ -20,17 +20,11 @@ func reviewCommand() *cli.Command {
 		Description: `   doubletake review list night
    doubletake review show night forbidden-directory`,
 		Subcommands: []*cli.Command{reviewList(), reviewShow()},
-		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
-				return usageError("review: no command %q: want list or show (doubletake review --help)", c.Args().First())
-			}
-			return cli.ShowSubcommandHelp(c)
-		},
 	}
 }
 
 func reviewList() *cli.Command {
-	return interspersed(&cli.Command{
+	return &cli.Command{
 		Name:        "list",
 		Usage:       "list the queue of a run",
 		ArgsUsage:   "RUN",
@@ -64,7 +58,7 @@ func reviewList() *cli.Command {
 			}
 			return w.Flush()
 		},
-	})
+	}
 }
 
 func printJSONLines[T any](out io.Writer, records []T) error {
@@ -81,7 +75,7 @@ func printJSONLines[T any](out io.Writer, records []T) error {
 }
 
 func reviewShow() *cli.Command {
-	return interspersed(&cli.Command{
+	return &cli.Command{
 		Name:        "show",
 		Usage:       "show one pair: what each arm did, which checks differ, what became of the items",
 		ArgsUsage:   "RUN PAIR",
@@ -111,7 +105,7 @@ func reviewShow() *cli.Command {
 			}
 			return usageError("no pair %q in the queue of %s (doubletake review list %s)", id, dir, dir)
 		},
-	})
+	}
 }
 
 func showPair(out io.Writer, record *replay.Record, e *pairing.Entry) error {

@@ -49,6 +49,8 @@ const (
 	maxStderr = 64 << 10
 	// stderrInReason is how much of stderr's end a reason quotes.
 	stderrInReason = 2 << 10
+	// maxReason is how many characters a reason may have.
+	maxReason = 4 << 10
 	// pipeDelay is how long a process that outlives the command may hold its pipes.
 	pipeDelay = 2 * time.Second
 )
@@ -230,6 +232,7 @@ func (e *Exec) clean(text string) string {
 	for _, secret := range e.secrets {
 		text = strings.ReplaceAll(text, secret, "[secret]")
 	}
+	text = excerpt(text, maxReason)
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f) {
 			return r

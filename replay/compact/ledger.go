@@ -183,9 +183,9 @@ func lastOfEach(entries []entry) []entry {
 }
 
 // text is the ledger with the first n entries of the order, in the order of the
-// conversation.
+// conversation, or nothing where nothing ever bound.
 func (b *book) text(n int) string {
-	if n == 0 {
+	if len(b.entries) == 0 && b.lost == 0 {
 		return ""
 	}
 	in := make([]bool, len(b.entries))
@@ -208,10 +208,11 @@ func (b *book) text(n int) string {
 
 // size is the number of tokens of the ledger with n entries.
 func (c *Ledger) size(b *book, n int) int {
-	if n == 0 {
+	text := b.text(n)
+	if text == "" {
 		return 0
 	}
-	return c.counter.Count(userMessage("", b.text(n), nil).Message)
+	return c.counter.Count(userMessage("", text, nil).Message)
 }
 
 // within is how many entries fit in budget tokens.

@@ -162,8 +162,9 @@ func TestBinding(t *testing.T) {
 		want string // class: sentence, one a line
 	}{
 		{"Thanks a lot. That looks nice!", ""},
+		{"Write to her in English. She is kind.", "rule: Write to her in English."},
 		{"Good morning. Never modify anything under /migrations. Thanks.", "rule: Never modify anything under /migrations."},
-		{"Use v1.2.3 on api.example.com:8443. Thanks.", "reference: Use v1.2.3 on api.example.com:8443."},
+		{"It runs v1.2.3 on api.example.com:8443. Thanks.", "reference: It runs v1.2.3 on api.example.com:8443."},
 		{"The work is on release/2026.3 now", "reference: The work is on release/2026.3 now"},
 		{"I'll remind you about the flag.", "promise: I'll remind you about the flag."},
 		{"I suspect the cache.", "hedge: I suspect the cache."},

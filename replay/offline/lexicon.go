@@ -305,10 +305,10 @@ func lexeme(word string) (string, mark) {
 		"para", "que", "se", "al", "le", "les", "et", "ou", "au":
 		return small(word)
 	case "not", "never", "without", "avoid", "avoids", "avoiding", "refrain", "refrains", "nothing", "nobody", "none", "neither",
-		"nowhere", "except", "excluding", "besides",
-		"nicht", "nie", "niemals", "ohne", "kein", "keine", "keinen", "keinem", "keiner", "keines", "sin", "sans", "pas", "jamais",
-		"不", "没", "勿", "别", "未":
+		"nowhere", "except", "excluding", "besides", "ohne", "sin", "sans", "pas", "jamais", "不", "没", "勿", "别", "未":
 		return word, markNegates | markFiller
+	case "nicht", "nie", "niemals", "kein", "keine", "keinen", "keinem", "keiner", "keines":
+		return word, markNegates | markAfter | markFiller // they stand behind the verb
 	case "no":
 		return word, markNegates | markFiller
 	case "nunca", "jamás", "jamas", "ningún", "ninguno", "ninguna", "nada", "tampoco":

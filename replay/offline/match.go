@@ -126,7 +126,8 @@ func (r *Reading) replaced(c *statement, w *match) uint64 {
 			if w.unitAt[i] >= 0 || !comparable(u.kind, id.kind) || c.holds(w.tokens[i:last]) {
 				continue
 			}
-			if mine.aligned(neighboursOf(w.tokens, i, last)) {
+			theirs := neighboursOf(w.tokens, i, last)
+			if len(c.units) > 2 && mine.aligned(theirs) || mine.word != "" && mine.word == theirs.word && mine.before == theirs.before {
 				units |= 1 << number
 			}
 		}
@@ -189,48 +190,52 @@ func (n neighbours) aligned(m neighbours) bool {
 	return n.before != "" && n.before == m.before || n.after != "" && n.after == m.after || n.word != "" && n.word == m.word
 }
 
-// near says whether two places share a content word beside them, on either side.
-func (n neighbours) near(m neighbours) bool {
-	for _, a := range []string{n.before, n.after} {
-		if a != "" && (a == m.before || a == m.after) {
-			return true
-		}
-	}
-	return false
-}
-
-// exchanged says whether two identifiers of one kind changed places: what stands
-// beside one of them in the claim stands beside the other in the passage.
-func (r *Reading) exchanged(c *statement, w *match) bool {
-	place := func(number int) (neighbours, bool) {
-		for i := range w.unitAt {
-			if w.unitAt[i] == int8(number) {
-				last := i + 1
-				for last < len(w.unitAt) && w.unitAt[last] == int8(number) {
-					last++
-				}
-				return neighboursOf(w.tokens, i, last), true
-			}
-		}
-		return neighbours{}, false
-	}
+// exchanged says whether two identifiers changed places: what stands in one clause
+// with the first in the claim stands with the second in the passage.
+func exchanged(c *statement, w *match) bool {
+	var inClaim, inPassage []uint64
 	for a, ua := range c.units {
-		if ua.kind < kindHyphen || w.matched&(1<<a) == 0 {
+		if ua.kind < kindName || w.matched&(1<<a) == 0 {
 			continue
 		}
 		for b := a + 1; b < len(c.units); b++ {
-			ub := c.units[b]
-			if ub.kind < kindHyphen || w.matched&(1<<b) == 0 || !comparable(ua.kind, ub.kind) {
+			if c.units[b].kind < kindName || w.matched&(1<<b) == 0 || !comparable(ua.kind, c.units[b].kind) {
 				continue
 			}
-			claimA := neighboursOf(c.tokens, ua.token, ua.token+tokensOf(ua))
-			claimB := neighboursOf(c.tokens, ub.token, ub.token+tokensOf(ub))
-			hereA, okA := place(a)
-			hereB, okB := place(b)
-			if okA && okB && hereA.near(claimB) && !hereA.near(claimA) && hereB.near(claimA) && !hereB.near(claimB) {
+			if inClaim == nil {
+				inClaim, inPassage = mates(c.tokens, c.unitAt, len(c.units)), mates(w.tokens, w.unitAt, len(c.units))
+			}
+			onlyA, onlyB := inClaim[a]&^inClaim[b]&^(1<<a), inClaim[b]&^inClaim[a]&^(1<<b)
+			if onlyA&inPassage[a] == 0 && onlyB&inPassage[b] == 0 && onlyA&inPassage[b] != 0 && onlyB&inPassage[a] != 0 {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// mates are, for each unit, the units that share a clause with it; "and" and "or"
+// end a clause here.
+func mates(tokens []token, unitAt []int8, units int) []uint64 {
+	result := make([]uint64, units)
+	first := 0
+	for i := range tokens {
+		last := i == len(tokens)-1
+		if !last && tokens[i+1].gap < gapClause && tokens[i+1].raw != "and" && tokens[i+1].raw != "or" {
+			continue
+		}
+		var together uint64
+		for _, u := range unitAt[first : i+1] {
+			if u >= 0 {
+				together |= 1 << u
+			}
+		}
+		for _, u := range unitAt[first : i+1] {
+			if u >= 0 {
+				result[u] |= together
+			}
+		}
+		first = i + 1
+	}
+	return result
 }

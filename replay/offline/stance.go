@@ -216,7 +216,7 @@ func (r *Reading) judge(c *statement, from, to int32) *judged {
 	}
 	if replaced != 0 {
 		rest := c.all &^ replaced
-		if have := bits.OnesCount64(w.matched & rest); have >= 2 && float64(have) >= enoughRest*float64(bits.OnesCount64(rest)) {
+		if have := bits.OnesCount64(w.matched & rest); have > 0 && float64(have) >= enoughRest*float64(bits.OnesCount64(rest)) {
 			j.score, j.reason = max(j.coverage, enough), "another value"
 			return j
 		}
@@ -252,13 +252,13 @@ func (r *Reading) differs(c *statement, w *match, from, to int32) string {
 	switch {
 	case a.negative != b.negative:
 		return "polarity"
-	case crossed(a.negatedUnits, b.negatedUnits, w.matched),
-		crossed(a.thanUnits, b.thanUnits, w.matched),
-		crossed(a.fromUnits, b.fromUnits, w.matched):
+	case a.negation.crossed(b.negation, w.matched),
+		a.comparison.crossed(b.comparison, w.matched),
+		a.source.crossed(b.source, w.matched):
 		return "turned around"
 	case swapped(a.earlier, a.later, b.earlier, b.later):
 		return "order"
-	case r.exchanged(c, w):
+	case exchanged(c, w):
 		return "values exchanged"
 	}
 	// A hedge anywhere in the passage keeps a hedged claim hedged; only one in the
@@ -320,12 +320,6 @@ func hasOptions(tokens []token) bool {
 		}
 	}
 	return false
-}
-
-// crossed says whether at least one unit went from outside a scope into it and
-// another the other way.
-func crossed(a, b, matched uint64) bool {
-	return matched&a&^b != 0 && matched&b&^a != 0
 }
 
 // swapped says whether two orders of events disagree.

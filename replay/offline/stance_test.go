@@ -83,9 +83,9 @@ func stanceCases() []stanceCase {
 		{"Run the smoke tests before merging the branch", "Do not run the smoke tests before merging the branch, it takes long", Contradicted},
 		{"Run the smoke tests before merging the branch", "No need for smoke tests: merge the branch without running them", Contradicted},
 		{"The flag is enabled in production", "The flag is disabled in prod", Contradicted},
-		{"The flag must stay enabled in production", "turn off the flag in production, it must not stay", Supported}, // two negators: an even number
+		{"The flag must stay enabled in production", "turn off the flag in production, it must not stay", Contradicted},
 		{"Ana approved the rollout of the gateway", "Ana has not approved the gateway rollout", Contradicted},
-		{"nunca toques la carpeta de migraciones", "toca la carpeta de migraciones", Absent}, // no Spanish stems
+		{"nunca toques la carpeta de migraciones", "toca la carpeta de migraciones", Contradicted},
 		// Order turned.
 		{"use develop, not main", "Use main, not develop.", Contradicted},
 		{"use develop instead of main", "use main instead of develop", Contradicted},
@@ -169,7 +169,7 @@ func TestStanceLongContext(t *testing.T) {
 	for _, claim := range []string{
 		"Never deploy rev 14 without the canary pool",
 		"Should I deploy rev 7 or rev 8 first?",
-		"the tests of package 12 are flaky on arm64",
+		"the integration suite of package 12 is flaky on arm64",
 	} {
 		if got := Stance(context, claim); got == Supported {
 			t.Errorf("%q before it was said: have supported", claim)

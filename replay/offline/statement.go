@@ -99,13 +99,33 @@ func spent(tokens []token, marks mark) bool {
 	return true
 }
 
+// scope is which units stand inside and which outside of what some word governs.
+// A unit that is said twice may be in both.
+type scope struct{ in, out uint64 }
+
+func (s *scope) add(bit uint64, in bool) {
+	if in {
+		s.in |= bit
+	} else {
+		s.out |= bit
+	}
+}
+
+// crossed says whether at least one unit went from outside a scope into it and
+// another the other way.
+func (s scope) crossed(t scope, matched uint64) bool {
+	inS, outS := s.in&^s.out&matched, s.out&^s.in&matched
+	inT, outT := t.in&^t.out, t.out&^t.in
+	return inS&outT != 0 && outS&inT != 0
+}
+
 // sense is what a statement says about its units.
 type sense struct {
-	negative bool // an odd number of negators
-	negated  bool // at least one
+	negative bool // one of the clauses has an odd number of negators
+	negated  bool // there is a negator
 	marks    mark // of the clauses that count
 	// Units under a negator, behind a "than" and behind a "from".
-	negatedUnits, thanUnits, fromUnits uint64
+	negation, comparison, source scope
 	// Units of what happens first and of what happens after it.
 	earlier, later uint64
 }
@@ -114,46 +134,65 @@ type sense struct {
 // that only repeats units of a richer one does not count.
 func readSense(tokens []token, unitAt []int8, matched uint64) sense {
 	clauses := clausesOf(tokens)
-	engaged := engage(clauses, unitAt, matched, tokens)
+	engaged := engage(clauses, unitAt, matched)
 	var s sense
-	negators, stress := 0, 0
+	negators := make([]int, len(clauses))
 	for number, cl := range clauses {
-		if !engaged[number] {
-			continue
+		if engaged[number] {
+			negators[number] = s.readClause(tokens, unitAt, matched, cl)
+			s.negated = s.negated || negators[number] > 0
 		}
-		readClause(&s, tokens, unitAt, matched, cl, &negators, &stress)
 	}
-	negators -= readOrder(&s, tokens, unitAt, matched, clauses, engaged, negators > 0 || stress > 0)
-	if negators <= 0 && stress > 0 && s.earlier == 0 {
-		negators = 1
+	if link, spent := s.readOrder(tokens, unitAt, matched, clauses, engaged); spent {
+		spend(negators, clauses, link)
 	}
-	s.negated = negators > 0
-	s.negative = negators%2 == 1
+	for _, n := range negators {
+		s.negative = s.negative || n%2 == 1
+	}
 	return s
 }
 
-func readClause(s *sense, tokens []token, unitAt []int8, matched uint64, cl span, negators, stress *int) {
-	under, after := false, false
-	than, from := false, false
+// spend takes one negator away: from the last clause up to the link that has one,
+// else from the first behind it.
+func spend(negators []int, clauses []span, link int) {
+	chosen := -1
+	for number, n := range negators {
+		if n > 0 && (chosen < 0 || clauses[number].first <= link) {
+			chosen = number
+		}
+	}
+	if chosen >= 0 {
+		negators[chosen]--
+	}
+}
+
+// readClause reads one clause and returns how many negators it has.
+func (s *sense) readClause(tokens []token, unitAt []int8, matched uint64, cl span) int {
+	negators, stress := 0, 0
+	under, than, from := false, false, false
+	whole := false // a negator governs all of the clause
 	for i := cl.first; i < cl.last; i++ {
-		t := &tokens[i]
-		s.marks |= t.mark
+		m := tokens[i].mark
 		switch {
-		case t.mark&markStress != 0:
-			*stress++
-			under = true
-		case t.mark&markNegates != 0:
-			*negators++
-			if t.mark&markAfter != 0 {
-				after = !after
-			} else {
-				under = !under
-			}
+		case m&markStress != 0:
+			stress++
+		case m&markNegates != 0:
+			negators++
+			whole = whole != (m&markAfter != 0)
 		}
-		if t.mark&markThan != 0 {
-			than = true
+	}
+	if negators == 0 && stress > 0 {
+		negators = 1 // "under no circumstances" only adds to another negator
+		whole = true
+	}
+	for i := cl.first; i < cl.last; i++ {
+		m := tokens[i].mark
+		s.marks |= m
+		if m&markNegates != 0 && m&(markStress|markAfter) == 0 {
+			under = !under
 		}
-		switch t.raw {
+		than = than || m&markThan != 0
+		switch tokens[i].raw {
 		case "from":
 			from = true
 		case "to":
@@ -161,29 +200,17 @@ func readClause(s *sense, tokens []token, unitAt []int8, matched uint64, cl span
 		}
 		if u := unitAt[i]; u >= 0 && matched&(1<<u) != 0 {
 			bit := uint64(1) << u
-			if under {
-				s.negatedUnits |= bit
-			}
-			if than {
-				s.thanUnits |= bit
-			}
-			if from {
-				s.fromUnits |= bit
-			}
+			s.negation.add(bit, under != whole)
+			s.comparison.add(bit, than)
+			s.source.add(bit, from)
 		}
 	}
-	if after {
-		for i := cl.first; i < cl.last; i++ {
-			if u := unitAt[i]; u >= 0 && matched&(1<<u) != 0 {
-				s.negatedUnits ^= 1 << u
-			}
-		}
-	}
+	return negators
 }
 
-// readOrder finds what the statement puts first, and returns how many negators it
-// spent on it: "not X until Y" says that Y comes first.
-func readOrder(s *sense, tokens []token, unitAt []int8, matched uint64, clauses []span, engaged []bool, negated bool) int {
+// readOrder finds what the statement puts first. It returns the link between the
+// two and whether a negator is spent on it: "not X until Y" says that Y comes first.
+func (s *sense) readOrder(tokens []token, unitAt []int8, matched uint64, clauses []span, engaged []bool) (link int, spent bool) {
 	const links = markBefore | markLater | markExcept
 	for number, cl := range clauses {
 		if !engaged[number] {
@@ -194,34 +221,31 @@ func readOrder(s *sense, tokens []token, unitAt []int8, matched uint64, clauses 
 			if m&links == 0 || tokens[i].raw == "then" && conditional(tokens[:i]) {
 				continue
 			}
-			var near, far uint64 // what stands with the link, and the rest
 			end := len(tokens)
-			initial := unitsIn(tokens, unitAt, matched, clauses, engaged, 0, i) == 0
-			if initial {
-				end = cl.last
+			if unitsIn(tokens, unitAt, matched, clauses, engaged, 0, i) == 0 {
+				end = cl.last // "Before X, Y"
 			}
-			near = unitsIn(tokens, unitAt, matched, clauses, engaged, i+1, end)
-			far = unitsIn(tokens, unitAt, matched, clauses, engaged, 0, i) |
+			near := unitsIn(tokens, unitAt, matched, clauses, engaged, i+1, end) // what stands with the link
+			far := unitsIn(tokens, unitAt, matched, clauses, engaged, 0, i) |
 				unitsIn(tokens, unitAt, matched, clauses, engaged, end, len(tokens))
 			near &^= far
 			if near == 0 || far == 0 {
-				return 0
+				return 0, false
 			}
-			spent := 0
 			switch {
-			case m&markExcept != 0 && negated && negatorOutside(tokens, i, end):
-				s.earlier, s.later, spent = near, far, 1
+			case m&markExcept != 0 && s.negated && negatorOutside(tokens, i, end):
+				s.earlier, s.later = near, far
+				return i, true
 			case m&markBefore != 0:
 				s.earlier, s.later = far, near
+				return i, false
 			case m&markLater != 0:
 				s.earlier, s.later = near, far
-			default:
-				continue
+				return i, false
 			}
-			return spent
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // negatorOutside says whether a negator governs the part that is not behind the link.
@@ -288,7 +312,7 @@ func clausesOf(tokens []token) []span {
 
 // engage chooses the clauses that speak about the matched units: the richest
 // first, and only those that add a unit.
-func engage(clauses []span, unitAt []int8, matched uint64, tokens []token) []bool {
+func engage(clauses []span, unitAt []int8, matched uint64) []bool {
 	engaged := make([]bool, len(clauses))
 	units := make([]uint64, len(clauses))
 	for number, cl := range clauses {

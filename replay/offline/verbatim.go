@@ -60,7 +60,11 @@ func (r *Reading) undone(c *statement, lo, hi int) string {
 		case t.mark&markNegates != 0:
 			negators++
 		}
-		if (t.fold == "ignor" || t.fold == "disregard") && c.marks&markRetracts == 0 {
+	}
+	if lo > int(segment.first) && c.marks&markRetracts == 0 {
+		// Ignore "...": the quotes begin a clause, and the word governs it.
+		before := r.tokens[max(lo-2, int(segment.first)):lo]
+		if word := before[len(before)-1].fold; (word == "ignor" || word == "disregard") && before[0].mark&markNegates == 0 {
 			return "retracted"
 		}
 	}

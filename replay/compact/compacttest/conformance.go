@@ -39,7 +39,9 @@ func TestCompactor(t *testing.T, newCompactor func(*testing.T) replay.Compactor)
 				second := req
 				second.Compaction++
 				second.Messages, second.PriorState, second.Recorded = first.Messages, first.State, nil
-				compactOnce(t, compactor, &second)
+				if out := compactOnce(t, compactor, &second); out.Status == replay.Failed {
+					t.Errorf("it breaks on its own output: %s", out.Reason)
+				}
 				second.Messages = append(slices.Clip(first.Messages), news(req.AfterTurn)...)
 				second.AfterTurn += 2
 				compactOnce(t, compactor, &second)

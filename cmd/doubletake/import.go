@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/doubletake-dev/doubletake/analysis/report"
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/fixtures/recording"
+)
+
+func importCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "import",
+		Usage:     "turn other tools' recordings into canonical ones",
+		ArgsUsage: "FILE...",
+		Description: `Reads files, folders and glob patterns, writes each conversation to DIR/<id>.jsonl, and
+says what was read, skipped and why. Where a recording holds compactions (or with
+--fixtures all) a fixture without items is drafted beside it, and the folder becomes a
+set that can be played at once.
+
+   doubletake import ~/.claude/projects/*/*.jsonl --out mine
+   doubletake compare --set mine none recorded`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "out", Usage: "write the recordings to `DIR`", EnvVars: twin("out")},
+			&cli.StringFlag{Name: "format", Usage: "auto, or one of " + strings.Join(recording.FormatNames(), ", "), Value: recording.Auto, EnvVars: twin("format")},
+			&cli.StringFlag{Name: "fixtures", Usage: "draft fixtures: auto (for recordings with compactions), all or none", Value: "auto", EnvVars: twin("fixtures")},
+			jsonFlag(),
+		},
+		Action: runImport,
+	}
+}
+
+func runImport(c *cli.Context) error {
+	if !c.Args().Present() {
+		return usageError("import wants files, folders or patterns (doubletake import --help)")
+	}
+	if c.String("out") == "" {
+		return usageError("import wants --out DIR, the folder for the recordings")
+	}
+	drafts := c.String("fixtures")
+	if drafts != "auto" && drafts != "all" && drafts != "none" {
+		return usageError("--fixtures %q: want auto, all or none", drafts)
+	}
+	summary, err := recording.Import(c.Context, c.Args().Slice(), recording.Options{
+		Format: c.String("format"), OutDir: c.String("out"),
+		Progress: func(p recording.Progress) {
+			fmt.Fprintf(c.App.ErrWriter, "[%d/%d] %s: %s\n", p.Done, p.Total, report.Clean(p.File.File), outcome(p.File))
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if drafts != "none" {
+		if err := draft(c.App.ErrWriter, c.String("out"), summary, drafts == "all"); err != nil {
+			return err
+		}
+	}
+	if c.Bool("json") {
+		enc := json.NewEncoder(c.App.Writer)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		err = enc.Encode(summary)
+	} else {
+		err = printImport(c.App.Writer, summary)
+	}
+	if err == nil && summary.Recordings == 0 {
+		err = usageError("nothing was imported")
+	}
+	return err
+}
+
+func outcome(f recording.FileSummary) string {
+	switch {
+	case f.Error != "":
+		return fmt.Sprintf("%d recordings, then: %s", len(f.Recordings), report.Clean(f.Error))
+	case f.Skipped != "":
+		return "skipped: " + report.Clean(f.Skipped)
+	}
+	return fmt.Sprintf("%d recordings (%s)", len(f.Recordings), f.Format)
+}
+
+// draft writes fixtures for the imported recordings, and a manifest.
+func draft(out io.Writer, dir string, summary recording.Summary, all bool) error {
+	made := 0
+	for _, file := range summary.Files {
+		for _, w := range file.Recordings {
+			if w.Compactions == 0 && !all {
+				continue
+			}
+			rec, err := fixtures.ReadRecordingFile(filepath.Join(dir, w.ID+".jsonl"))
+			if err != nil {
+				return err
+			}
+			wrote, err := fixtures.WriteNewFixture(dir, fixtures.Draft(w.ID, w.ID+".jsonl", rec))
+			if err != nil {
+				return err
+			}
+			if wrote {
+				made++
+			}
+		}
+	}
+	if made == 0 {
+		return nil
+	}
+	mine, err := fixtures.DraftManifest(dir)
+	if err != nil {
+		return err
+	}
+	if !mine {
+		fmt.Fprintf(out, "%d fixtures drafted; %s has a manifest of yours: bump its version with doubletake fixtures hash --set %s --bump VERSION\n", made, dir, dir)
+		return nil
+	}
+	set, manifest, err := fixtures.WriteManifest(dir, "")
+	if err != nil {
+		return errors.Join(fmt.Errorf("drafting a set in %s", dir), err)
+	}
+	fmt.Fprintf(out, "%d fixtures drafted; %s is a set of %d fixtures now, version %s\n", made, dir, len(set.Fixtures), manifest.Version)
+	return nil
+}
+
+func printImport(out io.Writer, s recording.Summary) error {
+	var b strings.Builder
+	for _, f := range s.Files {
+		fmt.Fprintf(&b, "%s: %s\n", report.Clean(f.File), outcome(f))
+		const most = 20
+		for i, w := range f.Recordings {
+			if i == most {
+				fmt.Fprintf(&b, "  and %d more\n", len(f.Recordings)-most)
+				break
+			}
+			fmt.Fprintf(&b, "  %s: %d turns, %d messages, %d calls (%d paired, %d unanswered), %d orphan results, %d compactions\n",
+				report.Clean(w.ID), w.Turns, w.Messages, w.Calls, w.Paired, w.Unanswered, w.Orphans, w.Compactions)
+			for _, u := range w.UnansweredCalls {
+				fmt.Fprintf(&b, "    unanswered call %s of turn %d: %s\n", report.Clean(u.ID), u.Turn, report.Clean(u.Reason))
+			}
+			for _, u := range w.OrphanResults {
+				fmt.Fprintf(&b, "    orphan result %s, line %d: %s\n", report.Clean(u.ID), u.Line, report.Clean(u.Reason))
+			}
+		}
+		for _, finding := range f.Findings {
+			fmt.Fprintf(&b, "  %s: %d x %s (first in line %d)\n", finding.Kind, finding.Count, report.Clean(finding.Reason), finding.Line)
+		}
+	}
+	t := s.Total
+	fmt.Fprintf(&b, "%d files, %d recordings, %d files skipped; %d turns, %d calls (%d paired, %d unanswered), %d orphan results, %d compactions\n",
+		len(s.Files), s.Recordings, s.Skipped, t.Turns, t.Calls, t.Paired, t.Unanswered, t.Orphans, t.Compactions)
+	_, err := io.WriteString(out, b.String())
+	return err
+}

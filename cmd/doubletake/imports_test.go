@@ -1,0 +1,137 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/doubletake-dev/doubletake/"
+
+// importRules says which of our own packages each package may import. Data goes one
+// way, recording to fixture to episodes to pairs to report, and imports the other.
+var importRules = []struct {
+	pkg    string // a package, or with /... it and all below
+	allow  []string
+	reason string
+}{
+	{"fixtures", nil, "fixtures stand on nothing of ours"},
+	{"fixtures/...", []string{"fixtures"}, "what is beside the fixtures stands on them alone"},
+	{"replay", []string{"fixtures"}, "the engine knows small interfaces of its own"},
+	{"replay/...", []string{"replay", "fixtures", "fixtures/recording", "fixtures/annotate", "fixtures/signals"}, "implementations don't know each other"},
+	{"replay/compact/compacttest", []string{"replay", "fixtures", "replay/compact"}, "the conformance test knows the package it tests"},
+	{"pairing", []string{"replay", "fixtures"}, "pairing is a pure function of recorded episodes"},
+	{"pairing/review", []string{"pairing", "replay", "fixtures"}, "the review page reads what a run left"},
+	{"analysis/stats", nil, "numbers in, numbers out"},
+	{"analysis", []string{"analysis/stats", "pairing", "replay", "fixtures"}, "analysis is a pure function of recorded episodes"},
+	{"analysis/report", []string{"analysis", "pairing", "replay", "fixtures"}, "reports print what analysis found"},
+}
+
+// foreignRules says where a library may be imported, tests aside.
+var foreignRules = []struct {
+	library string
+	in      []string // packages
+	files   int      // at most so many files; 0 for any number
+}{
+	{"github.com/sashabaranov/go-openai", []string{"replay/model"}, 1},
+	{"github.com/urfave/cli/v2", []string{"cmd/doubletake"}, 0},
+	{"net/http", []string{"replay/model", "replay/offline", "pairing/review"}, 0},
+}
+
+func TestImports(t *testing.T) {
+	root := filepath.Join("..", "..")
+	imports := ownImports(t, root)
+	for pkg, files := range imports {
+		rule := ruleFor(pkg)
+		if rule < 0 {
+			if !strings.HasPrefix(pkg, "cmd/") && !strings.HasPrefix(pkg, "scripts") {
+				t.Errorf("no rule says what %s may import", pkg)
+			}
+			continue
+		}
+		for file, list := range files {
+			for _, imported := range list {
+				own, ours := strings.CutPrefix(imported, module)
+				if ours && !slices.Contains(importRules[rule].allow, own) {
+					t.Errorf("%s imports %s: %s", file, own, importRules[rule].reason)
+				}
+			}
+		}
+	}
+	for _, rule := range foreignRules {
+		count := 0
+		for pkg, files := range imports {
+			for file, list := range files {
+				if !slices.Contains(list, rule.library) {
+					continue
+				}
+				count++
+				if !slices.Contains(rule.in, pkg) {
+					t.Errorf("%s imports %s: only %v may", file, rule.library, rule.in)
+				}
+			}
+		}
+		if rule.files > 0 && count > rule.files {
+			t.Errorf("%s is imported by %d files: want %d", rule.library, count, rule.files)
+		}
+	}
+}
+
+// ruleFor is the most exact rule for a package, or -1.
+func ruleFor(pkg string) int {
+	best := -1
+	for i, rule := range importRules {
+		below, tree := strings.CutSuffix(rule.pkg, "/...")
+		switch {
+		case rule.pkg == pkg:
+			return i
+		case tree && strings.HasPrefix(pkg, below+"/"):
+			best = i
+		}
+	}
+	return best
+}
+
+// ownImports lists what the non-test files of each package import, by package and file.
+func ownImports(t *testing.T, root string) map[string]map[string][]string {
+	t.Helper()
+	out := map[string]map[string][]string{}
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if entry.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, filepath.FromSlash(name)), nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		pkg := path.Dir(name)
+		if out[pkg] == nil {
+			out[pkg] = map[string][]string{}
+		}
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			out[pkg][name] = append(out[pkg][name], imported)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
