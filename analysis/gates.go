@@ -130,15 +130,17 @@ func lossesAgainstTraces(pairs []pairing.Pair) *traceLosses {
 	return t
 }
 
-// compactions is how often the candidate broke or refused.
+// broken counts the compactions that gave nothing to go on with, or no less than
+// there was.
+func (c CompactionCounts) broken() float64 { return float64(c.Error + c.Refused + c.NotSmaller) }
+
+// compactions is how often the candidate broke, refused, or did not shorten.
 func (in *gateInput) compactions() Gate {
 	zero := 0.0
-	counts := in.report.Compactions[in.candidate]
-	value := float64(counts.Error + counts.Refused)
+	value := in.report.Compactions[in.candidate].broken()
 	g := Gate{Name: "failed compactions", Value: &value, Floor: &zero, Status: GatePass}
 	if in.incumbent != "" {
-		old := in.report.Compactions[in.incumbent]
-		n := float64(old.Error + old.Refused)
+		n := in.report.Compactions[in.incumbent].broken()
 		g.Incumbent = &n
 	}
 	switch {
@@ -146,7 +148,7 @@ func (in *gateInput) compactions() Gate {
 	case g.Incumbent != nil && value <= *g.Incumbent:
 		g.Status, g.Reason = GateBacklog, fmt.Sprintf("no more than under %s", in.incumbent)
 	default:
-		g.Status, g.Reason = GateRegressed, "the compactor refused or broke"
+		g.Status, g.Reason = GateRegressed, "the compactor refused, broke, or made nothing smaller"
 	}
 	return g
 }

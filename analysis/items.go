@@ -125,6 +125,9 @@ func countCompactions(record *replay.Record, arm string) CompactionCounts {
 			switch c.Status {
 			case replay.Compacted:
 				counts.Compacted++
+				if c.TokensAfter >= c.TokensBefore {
+					counts.NotSmaller++
+				}
 			case replay.Unchanged:
 				counts.Unchanged++
 			case replay.Refused:

@@ -149,6 +149,8 @@ type CompactionCounts struct {
 	Unchanged int `json:"unchanged"`
 	Refused   int `json:"refused"`
 	Error     int `json:"error"`
+	// NotSmaller counts the compactions whose output is no smaller than their input.
+	NotSmaller int `json:"not_smaller"`
 	// Findings are what was broken, each with its place.
 	Findings []string `json:"findings"`
 }

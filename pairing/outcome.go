@@ -43,6 +43,9 @@ func Judge(f *fixtures.Fixture, episode, reference *replay.Episode) Outcome {
 			out.Answer, out.Reason = fixtures.Unscored, "check "+result.Check+": "+result.Evidence
 		}
 	}
+	if out.Answer == fixtures.Unscored && episode.Status == replay.Faulted {
+		out.Reason = episode.Reason
+	}
 	return out
 }
 

@@ -21,7 +21,8 @@ type Engine struct {
 	// Recording reads the recording of a fixture.
 	Recording func(*fixtures.Fixture) (*fixtures.Recording, error)
 	Contexts  *Contexts
-	// Progress hears of every episode that ends, in any order; may be nil.
+	// Progress hears of every episode that ends, in any order and from several
+	// goroutines at once; may be nil.
 	Progress func(*Episode)
 }
 
@@ -29,8 +30,9 @@ type Engine struct {
 // already holds finished, and journals each as it ends. The arms of a fixture are
 // played close in time, so that the hour is no difference between them.
 //
-// It returns early only when the context ends or the folder cannot be written; a
-// fault of a provider or a compactor is an episode's own.
+// It returns early only when the context ends, with its cause, or where a recording
+// cannot be read or the folder not be written; a fault of a provider or a compactor
+// is an episode's own.
 func (e *Engine) Play(ctx context.Context, folder *Folder, set []*fixtures.Fixture, arms []Arm) error {
 	done, err := finished(folder)
 	if err != nil {
@@ -51,10 +53,11 @@ func (e *Engine) Play(ctx context.Context, folder *Folder, set []*fixtures.Fixtu
 			group.Go(func() error { return e.playOne(inner, folder, shared, f, arm, key) })
 		}
 	}
-	if err := group.Wait(); err != nil {
-		return err
+	err = group.Wait()
+	if cause := context.Cause(ctx); cause != nil && (err == nil || errors.Is(err, ctx.Err())) {
+		return cause
 	}
-	return context.Cause(ctx)
+	return err
 }
 
 // sharedStage is the staging of a fixture, worked out by whichever episode comes first.

@@ -18,41 +18,69 @@ import (
 type Journal[T any] struct {
 	mu   sync.Mutex
 	path string
-	file *os.File
+	file journalFile
+	size int64 // of the whole lines; what lies beyond is torn
+}
+
+// journalFile is what a journal needs of its file.
+type journalFile interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Stat() (os.FileInfo, error)
+	Sync() error
+	Truncate(size int64) error
 }
 
 // sumField begins the checksum at the end of a line.
 const sumField = `,"sum":"`
 
 // OpenJournal opens or creates the journal at path for appending. A torn last
-// line, as a killed process leaves it, is cut off.
+// line, as a killed process leaves it, is cut off; a last line that lacks nothing
+// but its end gets it.
 func OpenJournal[T any](path string) (*Journal[T], error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("opening the journal: %w", err)
 	}
-	whole, err := wholeLength(file)
-	if err == nil {
-		err = file.Truncate(whole)
-	}
-	if err == nil {
-		_, err = file.Seek(whole, io.SeekStart)
-	}
-	if err != nil {
+	j := &Journal[T]{path: path, file: file}
+	if err := j.mend(); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the journal %s: %w", path, err), file.Close())
 	}
-	return &Journal[T]{path: path, file: file}, nil
+	return j, nil
 }
 
-// wholeLength is the length of the file up to its last line end.
-func wholeLength(file *os.File) (int64, error) {
-	info, err := file.Stat()
+// mend brings the file to whole lines.
+func (j *Journal[T]) mend() error {
+	info, err := j.file.Stat()
 	if err != nil {
-		return 0, err
+		return err
 	}
+	if j.size, err = wholeLength(j.file, info.Size()); err != nil {
+		return err
+	}
+	tail := make([]byte, info.Size()-j.size)
+	if len(tail) == 0 {
+		return nil
+	}
+	if _, err := j.file.ReadAt(tail, j.size); err != nil {
+		return err
+	}
+	if openLine(tail) == nil {
+		return j.file.Truncate(j.size)
+	}
+	if _, err := j.file.WriteAt([]byte("\n"), info.Size()); err != nil {
+		return err
+	}
+	j.size = info.Size() + 1
+	return j.file.Sync()
+}
+
+// wholeLength is the length of a file of that size up to its last line end.
+func wholeLength(file io.ReaderAt, size int64) (int64, error) {
 	const chunk = 1 << 16
 	buf := make([]byte, chunk)
-	for end := info.Size(); end > 0; {
+	for end := size; end > 0; {
 		start := max(0, end-chunk)
 		n, err := file.ReadAt(buf[:end-start], start)
 		if err != nil && err != io.EOF {
@@ -78,25 +106,27 @@ func (j *Journal[T]) Append(records ...T) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	before, err := j.file.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return fmt.Errorf("journal %s: %w", j.path, err)
-	}
-	if _, err = j.file.Write(buf.Bytes()); err == nil {
+	_, err := j.file.WriteAt(buf.Bytes(), j.size)
+	if err == nil {
 		err = j.file.Sync()
 	}
 	if err != nil {
-		// What is half-written goes, so that what comes after it is readable.
-		if cut := j.file.Truncate(before); cut == nil {
-			_, _ = j.file.Seek(before, io.SeekStart)
-		}
+		// What is half-written goes. Where even that fails it is torn, and the next
+		// record is written over it, or the next opening cuts it.
+		_ = j.file.Truncate(j.size)
 		return fmt.Errorf("journal %s: %w; what was finished before is kept, the same command goes on from there", j.path, err)
 	}
+	j.size += int64(buf.Len())
 	return nil
 }
 
 // Close closes the file.
-func (j *Journal[T]) Close() error { return j.file.Close() }
+func (j *Journal[T]) Close() error {
+	if err := j.file.Close(); err != nil {
+		return fmt.Errorf("closing the journal: %w", err)
+	}
+	return nil
+}
 
 // SealLine is the line of a record: its JSON with the checksum of that JSON as the
 // last field.

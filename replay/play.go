@@ -358,6 +358,9 @@ func (t *talk) say(m *fixtures.Message) {
 
 func (t *talk) call(ctx context.Context, calls []fixtures.ToolCall) error {
 	for _, call := range calls {
+		if t.steps >= t.engine.Settings.StepLimit {
+			return nil // the episode ends before the next question
+		}
 		t.steps++
 		result, err := t.tools.Call(ctx, ToolCall{call, t.steps, t.turn})
 		if err != nil {

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -134,7 +135,14 @@ func (f *Folder) open(plan Plan, set []*fixtures.Fixture, now time.Time) error {
 			return err
 		}
 		if difference != "" {
-			return fmt.Errorf("run directory %s: %w (%s); choose another --out", f.Dir, ErrOtherPlan, difference)
+			return f.otherPlan(difference)
+		}
+		there, err := readFixtures(filepath.Join(f.Dir, FixturesFile))
+		if err != nil {
+			return err
+		}
+		if difference := fixtureDifference(there, set); difference != "" {
+			return f.otherPlan(difference)
 		}
 		f.Run, f.Resumed = *run, true
 	}
@@ -143,6 +151,10 @@ func (f *Folder) open(plan Plan, set []*fixtures.Fixture, now time.Time) error {
 	}
 	f.Judgements, err = OpenJournal[*Judgement](filepath.Join(f.Dir, JudgementsFile))
 	return err
+}
+
+func (f *Folder) otherPlan(difference string) error {
+	return fmt.Errorf("run directory %s: %w (%s); choose another --out", f.Dir, ErrOtherPlan, difference)
 }
 
 func (f *Folder) create(plan Plan, set []*fixtures.Fixture, now time.Time) error {
@@ -218,12 +230,41 @@ func planDifference(a, b Plan) (string, error) {
 		if name == "lineage" {
 			return lineageDifference(a.Lineage, b.Lineage), nil
 		}
+		if name == "settings" {
+			return settingsDifference(a.Settings, b.Settings), nil
+		}
 		return name + " differ", nil
 	}
-	if a.Fixtures != b.Fixtures {
-		return fmt.Sprintf("%d fixtures there, %d now", a.Fixtures, b.Fixtures), nil
-	}
 	return "", nil
+}
+
+func settingsDifference(a, b Settings) string {
+	switch {
+	case a.Seed != b.Seed:
+		return fmt.Sprintf("seed %d there, %d now", a.Seed, b.Seed)
+	case a.Window != b.Window:
+		return fmt.Sprintf("window %d there, %d now", a.Window, b.Window)
+	case a.Trigger != b.Trigger:
+		return fmt.Sprintf("trigger %v there, %v now", a.Trigger, b.Trigger)
+	case a.StepLimit != b.StepLimit:
+		return fmt.Sprintf("step limit %d there, %d now", a.StepLimit, b.StepLimit)
+	}
+	return "settings differ"
+}
+
+// fixtureDifference names the first fixture in which two selections of a set
+// differ, or returns the empty string.
+func fixtureDifference(there, now []*fixtures.Fixture) string {
+	if len(there) != len(now) {
+		return fmt.Sprintf("%d fixtures there, %d now", len(there), len(now))
+	}
+	for i := range there {
+		if there[i].Hash != now[i].Hash {
+			return fmt.Sprintf("fixture %s (%s) there, %s (%s) now",
+				there[i].ConversationID, there[i].Hash, now[i].ConversationID, now[i].Hash)
+		}
+	}
+	return ""
 }
 
 func lineageDifference(a, b Lineage) string {
@@ -236,6 +277,12 @@ func lineageDifference(a, b Lineage) string {
 		return fmt.Sprintf("judge model %s there, %s now", a.JudgeModel, b.JudgeModel)
 	case a.Endpoint != b.Endpoint:
 		return fmt.Sprintf("endpoint %s there, %s now", a.Endpoint, b.Endpoint)
+	case a.JudgeEndpoint != b.JudgeEndpoint:
+		return fmt.Sprintf("judge endpoint %s there, %s now", a.JudgeEndpoint, b.JudgeEndpoint)
+	case a.JudgePrompt != b.JudgePrompt:
+		return fmt.Sprintf("judge prompt %s there, %s now", a.JudgePrompt, b.JudgePrompt)
+	case a.Seed != b.Seed:
+		return fmt.Sprintf("seed %d there, %d now", a.Seed, b.Seed)
 	case a.Program != b.Program:
 		return fmt.Sprintf("made by %s, this is %s", a.Program, b.Program)
 	case !slices.Equal(a.CompactorNames, b.CompactorNames):
@@ -294,8 +341,26 @@ func ReadRecord(dir string) (*Record, error) {
 		return nil, err
 	}
 	r.Damaged += damaged
-	r.Judgements = LatestJudgements(judgements)
+	r.Judgements = LatestJudgements(r.current(judgements))
 	return r, nil
+}
+
+// current leaves out the judgements of compactions that no longer count, because
+// their episode was cut short and has been played again since.
+func (r *Record) current(judgements []*Judgement) []*Judgement {
+	type place struct {
+		Key
+		compaction int
+	}
+	contexts := map[place]fixtures.Hash{}
+	for _, e := range r.Episodes {
+		for i := range e.Compactions {
+			contexts[place{e.Key, e.Compactions[i].Index}] = e.Compactions[i].After
+		}
+	}
+	return slices.DeleteFunc(judgements, func(j *Judgement) bool {
+		return contexts[place{j.Key, j.Compaction}] != j.Context
+	})
 }
 
 // LatestEpisodes keeps one episode a key: the first finished one, else the last.
@@ -309,18 +374,20 @@ func LatestEpisodes(episodes []*Episode) map[Key]*Episode {
 	return latest
 }
 
-// order lists episodes by fixture and arm, whatever order they finished in.
+// order lists episodes by fixture, arm and replicate, whatever order they finished
+// in. Episodes of fixtures or arms that the run does not have are no part of it.
 func (r *Record) order(latest map[Key]*Episode) []*Episode {
+	replicates := map[Key][]*Episode{} // by a key without replicate
+	for key, e := range latest {
+		key.Replicate = 0
+		replicates[key] = append(replicates[key], e)
+	}
 	var list []*Episode
 	for _, f := range r.Fixtures {
 		for _, arm := range r.Run.Plan.Arms {
-			for replicate := 0; ; replicate++ {
-				e := latest[Key{f.Hash, arm.Name, replicate}]
-				if e == nil {
-					break
-				}
-				list = append(list, e)
-			}
+			episodes := replicates[Key{Fixture: f.Hash, Arm: arm.Name}]
+			slices.SortFunc(episodes, func(a, b *Episode) int { return cmp.Compare(a.Replicate, b.Replicate) })
+			list = append(list, episodes...)
 		}
 	}
 	return list

@@ -271,7 +271,13 @@ func (t *textReport) compactions() {
 	}
 	t.table(rows)
 	for _, arm := range t.r.Arms {
-		for _, finding := range t.r.Compactions[arm.Name].Findings {
+		findings := t.r.Compactions[arm.Name].Findings
+		const most = 8
+		for i, finding := range findings {
+			if i == most {
+				t.printf("  %s: and %d more (report.json has all)\n", Clean(arm.Name), len(findings)-most)
+				break
+			}
 			t.wrap(2, arm.Name+": "+Shorten(finding, 600))
 		}
 	}

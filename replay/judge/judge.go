@@ -6,7 +6,9 @@ package judge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -38,7 +40,8 @@ type decision struct {
 // compaction that ran and that comes after the item's turn.
 //
 // It returns early only when the context ends or the folder cannot be written; a
-// fault of the judge's provider makes an item unscored.
+// fault of the judge's provider, or a context that can't be read, makes an item
+// unscored. What was answered before it returns is journaled.
 func (j *Judge) Run(ctx context.Context, folder *replay.Folder) error {
 	record, err := replay.ReadRecord(folder.Dir)
 	if err != nil {
@@ -60,10 +63,9 @@ func (j *Judge) Run(ctx context.Context, folder *replay.Folder) error {
 				return err
 			})
 		}
-		if err := group.Wait(); err != nil {
-			return err
-		}
-		if err := folder.Judgements.Append(judgements...); err != nil {
+		err := group.Wait()
+		decided := slices.DeleteFunc(judgements, func(j *replay.Judgement) bool { return j == nil })
+		if err := errors.Join(err, folder.Judgements.Append(decided...)); err != nil {
 			return err
 		}
 		done += len(decisions)
@@ -114,7 +116,8 @@ func (j *Judge) decide(ctx context.Context, record *replay.Record, d decision) (
 	}
 	messages, err := record.Contexts.Get(d.compaction.After)
 	if err != nil {
-		return nil, err
+		judgement.Verdict, judgement.Reason = replay.Unjudged, err.Error()
+		return judgement, nil
 	}
 	for i := range messages {
 		if messages[i].Holds(d.item.Literal) {
@@ -122,7 +125,10 @@ func (j *Judge) decide(ctx context.Context, record *replay.Record, d decision) (
 			return judgement, nil
 		}
 	}
-	return judgement, j.ask(ctx, judgement, messages, d)
+	if err := j.ask(ctx, judgement, messages, d); err != nil {
+		return nil, err
+	}
+	return judgement, nil
 }
 
 // ask asks the judge, once more where the answer was malformed.
@@ -139,7 +145,7 @@ func (j *Judge) ask(ctx context.Context, judgement *replay.Judgement, messages [
 		reply, err := j.Model.Complete(ctx, request)
 		if err != nil {
 			if ctx.Err() != nil {
-				return ctx.Err()
+				return context.Cause(ctx)
 			}
 			judgement.Reason = err.Error()
 			return nil

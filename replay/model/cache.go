@@ -90,38 +90,64 @@ func (c *Cached) Complete(ctx context.Context, request *replay.Request) (*replay
 	}
 	if c.mode == CacheOff || request.Fresh {
 		if c.mode == CacheOnly {
-			return nil, ErrNotStored
+			return nil, fmt.Errorf("asking model %s afresh: %w", request.Model, ErrNotStored)
 		}
 		return c.ask(ctx, request, key)
 	}
-	answer, err, _ := c.flight.Do(string(key), func() (any, error) {
-		if reply := c.lookUp(id, key); reply != nil {
-			return reply, nil
-		}
-		if c.mode == CacheOnly {
-			return nil, fmt.Errorf("asking model %s: %w", request.Model, ErrNotStored)
-		}
-		reply, err := c.ask(ctx, request, key)
-		if err != nil {
-			return nil, err
-		}
-		if c.mode == CacheWrite && !blank(reply) {
-			if err := c.put(id, reply); err != nil {
-				return nil, err
+	for {
+		own := false // this caller is the one that asked
+		waiting := c.flight.DoChan(string(id[:]), func() (any, error) {
+			own = true
+			return c.answer(ctx, request, id, key)
+		})
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("asking model %s: %w", request.Model, context.Cause(ctx))
+		case result := <-waiting:
+			if result.Err == nil {
+				shared := *result.Val.(*replay.Reply)
+				return &shared, nil
+			}
+			// Where another caller asked and gave up, its context's end is not ours.
+			if own || ctx.Err() != nil || !ended(result.Err) {
+				return nil, result.Err
 			}
 		}
+	}
+}
+
+// ended says that an error is the end of somebody's context.
+func ended(err error) bool {
+	var end endedError
+	return errors.As(err, &end)
+}
+
+// endedError marks the failure of a caller whose own context ended meanwhile.
+type endedError struct{ error }
+
+func (e endedError) Unwrap() error { return e.error }
+
+// answer looks the answer up, or asks for it and stores it.
+func (c *Cached) answer(ctx context.Context, request *replay.Request, id cache.ActionID, key fixtures.Hash) (*replay.Reply, error) {
+	if reply := c.lookUp(id, key); reply != nil {
 		return reply, nil
-	})
+	}
+	if c.mode == CacheOnly {
+		return nil, fmt.Errorf("asking model %s: %w", request.Model, ErrNotStored)
+	}
+	reply, err := c.ask(ctx, request, key)
+	if err != nil && ctx.Err() != nil {
+		return nil, endedError{err}
+	}
 	if err != nil {
-		// The caller whose context ended is not the only one who waited: a shared
-		// failure that isn't this caller's own is worth one try of its own.
-		if errors.Is(err, context.Canceled) && ctx.Err() == nil {
-			return c.ask(ctx, request, key)
-		}
 		return nil, err
 	}
-	shared := *answer.(*replay.Reply)
-	return &shared, nil
+	if c.mode == CacheWrite && !blank(reply) {
+		if err := c.put(id, reply); err != nil {
+			return nil, err
+		}
+	}
+	return reply, nil
 }
 
 func (c *Cached) ask(ctx context.Context, request *replay.Request, key fixtures.Hash) (*replay.Reply, error) {

@@ -46,7 +46,10 @@ const (
 // Client asks an OpenAI-compatible endpoint. It is safe for concurrent use.
 type Client struct {
 	endpoint Endpoint
+	wire     *wire
 	api      *openai.Client
+	// pause may change how long is waited before another try; tests don't wait.
+	pause func(time.Duration) time.Duration
 }
 
 // NewClient returns a client of the endpoint. It connects on the first call.
@@ -70,8 +73,12 @@ func NewClient(endpoint Endpoint) (*Client, error) {
 	config.BaseURL = strings.TrimSuffix(endpoint.BaseURL, "/")
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 256 // every worker keeps its connection
-	config.HTTPClient = &wire{client: &http.Client{Transport: transport}, key: endpoint.Key}
-	return &Client{endpoint: endpoint, api: openai.NewClientWithConfig(config)}, nil
+	carrier := &wire{client: &http.Client{Transport: transport}, key: endpoint.Key, limit: maxBody}
+	config.HTTPClient = carrier
+	return &Client{
+		endpoint: endpoint, wire: carrier, api: openai.NewClientWithConfig(config),
+		pause: func(wait time.Duration) time.Duration { return wait },
+	}, nil
 }
 
 // Identity is what cache keys call the endpoint.
@@ -81,49 +88,94 @@ func (c *Client) Identity() string { return c.endpoint.Identity }
 // are the provider's faults (a [*ProviderError] where it answered at all), the
 // request's own (status 400 and the like), or the context's.
 func (c *Client) Complete(ctx context.Context, request *replay.Request) (*replay.Reply, error) {
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval = 250 * time.Millisecond
-	wait.MaxInterval = c.endpoint.MaxWait
+	waits := c.waits()
 	reply, err := backoff.Retry(ctx, func() (*replay.Reply, error) {
 		reply, err := c.once(ctx, request)
-		return reply, c.retryable(ctx, err)
-	}, backoff.WithBackOff(wait), backoff.WithMaxTries(c.endpoint.Tries))
+		if err == nil {
+			return reply, nil
+		}
+		waits.asked = 0
+		var provider *ProviderError
+		if errors.As(err, &provider) {
+			waits.asked = min(provider.RetryAfter, c.endpoint.MaxWait)
+		}
+		if ctx.Err() != nil || !temporary(err) {
+			err = backoff.Permanent(err)
+		}
+		return nil, err
+	}, backoff.WithBackOff(waits), backoff.WithMaxTries(c.endpoint.Tries), backoff.WithMaxElapsedTime(0))
 	if err != nil {
-		err = unwrapWire(err)
-		return nil, fmt.Errorf("asking model %s: %w", request.Model, err)
+		return nil, fmt.Errorf("asking model %s: %w", request.Model, explain(err))
 	}
 	return reply, nil
 }
 
-// retryable marks the errors that another try cannot mend.
-func (c *Client) retryable(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
+// waits says how long to wait before another try: as long as the provider asked, or
+// a little more each time.
+type waits struct {
+	*backoff.ExponentialBackOff
+	asked time.Duration
+	pause func(time.Duration) time.Duration
+}
+
+func (c *Client) waits() *waits {
+	grow := backoff.NewExponentialBackOff()
+	grow.InitialInterval = min(250*time.Millisecond, c.endpoint.MaxWait)
+	grow.MaxInterval = c.endpoint.MaxWait
+	return &waits{ExponentialBackOff: grow, pause: c.pause}
+}
+
+// NextBackOff implements [backoff.BackOff].
+func (w *waits) NextBackOff() time.Duration {
+	next := w.ExponentialBackOff.NextBackOff()
+	if w.asked > 0 {
+		next = w.asked
 	}
-	if ctx.Err() != nil {
-		return backoff.Permanent(ctx.Err())
-	}
+	return w.pause(next)
+}
+
+// errUnanswered is a call to which no answer came: the network's fault or the time's.
+type errUnanswered struct{ error }
+
+func (e errUnanswered) Unwrap() error { return e.error }
+
+// temporary says whether another try may mend an error. What is neither the
+// provider's nor the network's was refused before anything was sent.
+func temporary(err error) bool {
 	var provider *ProviderError
 	if errors.As(err, &provider) {
-		if !provider.Temporary() {
-			return backoff.Permanent(error(provider))
-		}
-		if wait := min(provider.RetryAfter, c.endpoint.MaxWait); wait > 0 {
-			return errors.Join(provider, backoff.RetryAfter(int(wait.Round(time.Second).Seconds())))
-		}
+		return provider.Temporary()
+	}
+	var unanswered errUnanswered
+	return errors.As(err, &unanswered)
+}
+
+// explain adds what to do to the errors that readers would else puzzle over.
+func explain(err error) error {
+	var provider *ProviderError
+	switch {
+	case errors.Is(err, openai.ErrReasoningToolsRequireResponses):
+		return fmt.Errorf("%w, and doubletake speaks the Chat Completions API; choose another model", err)
+	case errors.As(err, &provider) && provider.Status == http.StatusBadRequest && strings.Contains(provider.Message, "temperature"):
+		return fmt.Errorf("%w (doubletake always sends temperature 0, so that both arms are asked alike; choose a model that takes it)", err)
 	}
 	return err
 }
 
 func (c *Client) once(ctx context.Context, request *replay.Request) (*replay.Reply, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.endpoint.Timeout, fmt.Errorf("no answer within %s", c.endpoint.Timeout))
+	late := errUnanswered{fmt.Errorf("no answer within %s", c.endpoint.Timeout)}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.endpoint.Timeout, late)
 	defer cancel()
 	response, err := c.api.CreateChatCompletion(ctx, toWire(request))
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
-		return nil, unwrapWire(err)
+		var shape *json.UnmarshalTypeError
+		if errors.As(err, &shape) {
+			return nil, &ProviderError{Status: http.StatusOK, Message: "the answer is no chat completion: " + err.Error(), broken: true}
+		}
+		return nil, err
 	}
 	choice := response.Choices[0]
 	reply := &replay.Reply{
@@ -173,10 +225,14 @@ func arguments(text string) json.RawMessage {
 func toWire(request *replay.Request) openai.ChatCompletionRequest {
 	seed := request.Seed
 	wire := openai.ChatCompletionRequest{
-		Model:     request.Model,
-		Messages:  make([]openai.ChatCompletionMessage, len(request.Messages)),
-		Seed:      &seed,
-		MaxTokens: request.MaxTokens,
+		Model:    request.Model,
+		Messages: make([]openai.ChatCompletionMessage, len(request.Messages)),
+		Seed:     &seed,
+	}
+	if reasons(request.Model) {
+		wire.MaxCompletionTokens = request.MaxTokens
+	} else {
+		wire.MaxTokens = request.MaxTokens
 	}
 	if request.JSON {
 		wire.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONObject}
@@ -218,11 +274,13 @@ func argumentsText(raw json.RawMessage) string {
 	return compact.String()
 }
 
-// unwrapWire finds our own error inside what the library made of it.
-func unwrapWire(err error) error {
-	var provider *ProviderError
-	if errors.As(err, &provider) {
-		return provider
+// reasons says whether a model is one of those that know the bound of an answer as
+// max_completion_tokens alone; the others, and most servers, know it as max_tokens.
+func reasons(name string) bool {
+	for _, family := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
+		if strings.HasPrefix(name, family) {
+			return true
+		}
 	}
-	return err
+	return false
 }

@@ -21,6 +21,7 @@ const maxBody = 64 << 20
 type wire struct {
 	client *http.Client
 	key    string
+	limit  int64 // of an answer's size
 }
 
 // Do sends one request.
@@ -40,15 +41,15 @@ func (w *wire) Do(request *http.Request) (*http.Response, error) {
 	}
 	response, err := w.client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("reaching the provider: %w", err)
+		return nil, errUnanswered{fmt.Errorf("reaching the provider: %w", err)}
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
+	answer, err := io.ReadAll(io.LimitReader(response.Body, w.limit+1))
 	if err != nil {
 		return nil, &ProviderError{Status: response.StatusCode, Message: "the answer broke off: " + err.Error(), broken: true}
 	}
-	if len(answer) > maxBody {
-		return nil, &ProviderError{Status: response.StatusCode, Message: fmt.Sprintf("the answer is larger than %d MB", maxBody>>20)}
+	if int64(len(answer)) > w.limit {
+		return nil, &ProviderError{Status: response.StatusCode, Message: fmt.Sprintf("the answer is larger than %d bytes", w.limit)}
 	}
 	if fault := w.fault(response, answer); fault != nil {
 		return nil, fault
@@ -67,25 +68,26 @@ func (w *wire) fault(response *http.Response, answer []byte) error {
 	err := json.Unmarshal(answer, &shape)
 	switch {
 	case response.StatusCode != http.StatusOK:
-		fault.Message = errorText(shape.Error, answer)
+		fault.Message = w.errorText(shape.Error, answer)
 	case err != nil:
-		fault.Message, fault.broken = "the answer is no JSON: "+excerpt(answer), true
+		fault.Message, fault.broken = "the answer is no JSON: "+w.excerpt(answer), true
 	case len(shape.Error) > 0 && string(shape.Error) != "null":
-		fault.Message, fault.broken = errorText(shape.Error, answer), true
+		fault.Message, fault.broken = w.errorText(shape.Error, answer), true
 	case len(shape.Choices) == 0:
-		fault.Message, fault.broken = "the answer has no choices: "+excerpt(answer), true
+		fault.Message, fault.broken = "the answer has no choices: "+w.excerpt(answer), true
 	default:
 		return nil
 	}
-	fault.Message = w.scrub(fault.Message)
 	return fault
 }
 
+// scrub takes the key out of a text, as it is and as JSON may spell it. It comes
+// before anything is cut, so that no half of a key stays.
 func (w *wire) scrub(text string) string {
 	if w.key == "" {
 		return text
 	}
-	return strings.ReplaceAll(text, w.key, "[key]")
+	return strings.NewReplacer(w.key, "[key]", strings.ReplaceAll(w.key, "/", `\/`), "[key]").Replace(text)
 }
 
 // mendRequest puts a true zero temperature into a chat request, and the empty
@@ -144,31 +146,34 @@ func (e *ProviderError) Temporary() bool {
 	return e.broken || e.Status >= 500
 }
 
-func errorText(raw json.RawMessage, answer []byte) string {
+func (w *wire) errorText(raw json.RawMessage, answer []byte) string {
 	var text string
 	var shape struct {
 		Message string `json:"message"`
 	}
 	switch {
 	case json.Unmarshal(raw, &text) == nil && text != "":
-		return text
+		return cut(w.scrub(text), 1000)
 	case json.Unmarshal(raw, &shape) == nil && shape.Message != "":
-		return shape.Message
+		return cut(w.scrub(shape.Message), 1000)
 	}
-	return excerpt(answer)
+	return w.excerpt(answer)
 }
 
 // excerpt is the beginning of a body, made fit for one line.
-func excerpt(body []byte) string {
-	const limit = 200
+func (w *wire) excerpt(body []byte) string {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return "(an empty body)"
 	}
-	cut := ""
-	if len(body) > limit {
-		body, cut = body[:limit], "..."
+	return strconv.Quote(cut(w.scrub(string(body)), 200))
+}
+
+// cut shortens a text and leaves no broken character in it.
+func cut(text string, limit int) string {
+	if len(text) > limit {
+		text = text[:limit] + "..."
 	}
-	return strconv.Quote(strings.ToValidUTF8(string(body), "?")) + cut
+	return strings.ToValidUTF8(text, "?")
 }
 
 // retryAfter reads the Retry-After header, in seconds or as a date.
@@ -177,8 +182,9 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	if value == "" {
 		return 0
 	}
-	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
-		return time.Duration(seconds) * time.Second
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
+		const day = 24 * 60 * 60 // nobody waits longer, and a duration cannot hold everything
+		return time.Duration(max(0, min(seconds, day)) * float64(time.Second))
 	}
 	if date, err := http.ParseTime(value); err == nil && date.After(now) {
 		return date.Sub(now)

@@ -13,7 +13,8 @@ type question struct {
 // judgeQuestion recognises a request to judge by the blocks of its last user
 // message. The blocks carry one nonce, so that a context cannot close its own.
 func judgeQuestion(text string) (question, bool) {
-	for at := 0; ; {
+	at := 0
+	for range maxContexts {
 		context, ok := findBlock(text, "context", "", at)
 		if !ok {
 			return question{}, false
@@ -27,7 +28,12 @@ func judgeQuestion(text string) (question, bool) {
 		}
 		at = context.begin + 1
 	}
+	return question{}, false
 }
+
+// maxContexts is how many context blocks a message is searched for the one that
+// has a statement and a question.
+const maxContexts = 16
 
 // block is a <tag-NONCE>...</tag-NONCE> in a text.
 type block struct {

@@ -45,7 +45,7 @@ func markWords(tokens []token) {
 		t := &tokens[i]
 		fold, m := lexeme(t.raw)
 		t.fold = fold
-		if t.ident == 0 {
+		if !t.part {
 			t.mark = m
 		}
 		if t.name && len(t.raw) == 1 {
@@ -298,7 +298,8 @@ func lexeme(word string) (string, mark) {
 		"am", "do", "does", "did", "done", "doing", "has", "have", "had", "having", "will", "would", "it", "its", "this", "that", "these",
 		"those", "there", "here", "i", "you", "he", "she", "we", "they", "me", "my", "your", "our", "us", "their", "them", "his", "her",
 		"and", "or", "nor", "if", "so", "also", "just", "please", "ever", "any", "anything", "anybody", "anyone", "all", "everything", "some", "let", "lets", "want", "get",
-		"got", "from", "into", "than", "what", "who", "how", "why", "when", "where", "both", "well", "yes", "ok", "okay", "now", "yet",
+		"got", "from", "into", "than", "what", "who", "how", "why", "when", "where", "both", "under", "between", "through", "during", "within", "against", "onto",
+		"upon", "via", "across", "well", "yes", "ok", "okay", "now", "yet",
 		"still", "such", "own", "about", "while", "up", "out", "off", "e", "g", "s", "re", "user", "agent", "assistant", "should", "shall", "can", "instead",
 		"der", "die", "das", "den", "dem", "des", "ein", "eine", "einen", "einem", "einer", "und", "oder", "ist", "sind", "im", "zu", "mit",
 		"auf", "von", "bitte", "wir", "ich", "du", "sie", "es", "el", "la", "los", "las", "un", "una", "de", "del", "y", "o", "en", "por",

@@ -52,15 +52,15 @@ func NewLibrary(scripts []Script, known map[string]*fixtures.Fixture) (*Library,
 			l.turns[strings.TrimSpace(turn.User)] = scripted{i, j}
 		}
 	}
-	type known4 struct{ Fixture, ID, Literal, Probe, Expect string }
-	var all []known4
+	type record struct{ Fixture, ID, Literal, Probe, Expect string }
+	var all []record
 	for _, id := range slices.Sorted(maps.Keys(known)) {
 		literals := map[string]string{}
 		for _, item := range known[id].MustSurvive {
 			literals[item.ID] = item.Literal
 			probe := strings.TrimSpace(item.Probe)
 			l.items[probe] = append(l.items[probe], item)
-			all = append(all, known4{id, item.ID, item.Literal, item.Probe, item.Expect})
+			all = append(all, record{id, item.ID, item.Literal, item.Probe, item.Expect})
 		}
 		l.byID[id] = literals
 	}

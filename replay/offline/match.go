@@ -1,11 +1,6 @@
 package offline
 
-import (
-	"math/bits"
-	"slices"
-)
-
-func onesCount(units uint64) int { return bits.OnesCount64(units) }
+import "slices"
 
 // match is a claim laid over a passage.
 type match struct {
@@ -123,6 +118,9 @@ func (r *Reading) replaced(c *statement, w *match) uint64 {
 			}
 			id := r.idents[at-1]
 			last := min(int(id.last-w.base), len(w.tokens))
+			if id.kind <= kindQuoted && w.tokens[i].mark&markFiller != 0 {
+				continue // a capitalised NOT names nobody
+			}
 			if w.unitAt[i] >= 0 || !comparable(u.kind, id.kind) || c.holds(w.tokens[i:last]) {
 				continue
 			}

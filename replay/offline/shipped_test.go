@@ -116,3 +116,57 @@ func fromRecording(m fixtures.Message) message {
 	}
 	return out
 }
+
+// What another conversation says neither supports nor contradicts an item.
+func TestShippedItemsAreAbsentElsewhere(t *testing.T) {
+	_, _, known := shipped(t)
+	asked, wrong := 0, 0
+	for id, f := range known {
+		var texts []string
+		for _, m := range shippedRecording(t, f).Messages {
+			texts = append(texts, m.Content)
+		}
+		reading := Read(texts...)
+		for other, g := range known {
+			if other == id {
+				continue
+			}
+			for _, item := range g.MustSurvive {
+				asked++
+				if found := reading.Find(item.Literal); found.Verdict != Absent {
+					wrong++
+					t.Logf("%s %s %q in %s: %+v", other, item.ID, item.Literal, id, found)
+				}
+			}
+		}
+	}
+	if wrong*200 > asked {
+		t.Errorf("%d of %d items seen in conversations that never had them", wrong, asked)
+	}
+}
+
+// An item that is turned around is told from one that is kept.
+func TestShippedItemsTurnedAround(t *testing.T) {
+	_, _, known := shipped(t)
+	for id, f := range known {
+		for _, item := range f.MustSurvive {
+			literal := strings.TrimRight(item.Literal, ".")
+			for name, c := range map[string]struct {
+				context, claim string
+				want           Verdict
+			}{
+				"denied":        {"It is not true that " + literal, item.Literal, Contradicted},
+				"denial asked":  {item.Literal, "It is not true that " + literal, Contradicted},
+				"reported":      {"[turn 3, user] The user said: " + literal, item.Literal, Supported},
+				"in a list":     {"Notes:\n- something else\n- " + literal + "\n- the rest", item.Literal, Supported},
+				"in upper case": {strings.ToUpper(literal), item.Literal, Supported},
+				"among others":  {"The sky is blue; " + literal + "; the river is wide", item.Literal, Supported},
+				"in bold":       {"**" + literal + "**", item.Literal, Supported},
+			} {
+				if found := Read(c.context).Find(c.claim); found.Verdict != c.want {
+					t.Errorf("%s %s, %s: %q has %+v, want %s", id, item.ID, name, c.context, found, c.want)
+				}
+			}
+		}
+	}
+}

@@ -139,7 +139,7 @@ func (r *Reading) passage(lo, hi int32) string {
 	if begin > end {
 		return ""
 	}
-	return strings.TrimSpace(text[begin:end])
+	return strings.TrimRight(text[begin:end], " \t\r\n-*#>|•") // without the bullet of the next line
 }
 
 // judged is a passage of the context with what it says about a claim. A score of 0
@@ -225,6 +225,10 @@ func (r *Reading) judge(c *statement, from, to int32) *judged {
 		return j
 	}
 	j.reason = r.differs(c, w, from, to)
+	if j.reason == reasonLost {
+		j.reason = ""
+		return j
+	}
 	if apart && j.reason != "" && j.coverage < enoughApart-1e-9 {
 		j.reason = ""
 		return j
@@ -236,7 +240,11 @@ func (r *Reading) judge(c *statement, from, to int32) *judged {
 	return j
 }
 
-// differs says in what the passage turns the claim around, or returns "".
+// reasonLost is no contradiction: what is left of the claim says nothing.
+const reasonLost = "lost"
+
+// differs says in what the passage turns the claim around, or returns "" or
+// [reasonLost].
 func (r *Reading) differs(c *statement, w *match, from, to int32) string {
 	a := readSense(c.tokens, c.unitAt, w.matched)
 	b := readSense(w.tokens, w.unitAt, w.matched)
@@ -247,11 +255,17 @@ func (r *Reading) differs(c *statement, w *match, from, to int32) string {
 		question = question || r.segments[s].question
 	}
 	if head&markNegates != 0 && !b.negated {
-		b.negative = !b.negative
+		b.negate()
+	}
+	turned, lost := a.polarity(&b)
+	if from != to { // "... gets deployed. Never on a Friday.": the clauses share their negators
+		turned, lost = a.negative != b.negative, false
 	}
 	switch {
-	case a.negative != b.negative:
+	case turned:
 		return "polarity"
+	case lost:
+		return reasonLost
 	case a.negation.crossed(b.negation, w.matched),
 		a.comparison.crossed(b.comparison, w.matched),
 		a.source.crossed(b.source, w.matched):

@@ -135,7 +135,17 @@ func stanceCases() []stanceCase {
 		{"deploy revision 14 to the staging pool", "Never email customers; rev 14 gets deployed to the staging pool", Supported},
 		// Over two sentences.
 		{"Never deploy rev 14 on a Friday", "Rev 14 gets deployed soon. Never on a Friday.", Supported},
+		// Several clauses, one of them turned.
+		{"Never refund Dr Okafor more than 180 euros, finance has signed for no higher sum", "Always refund Dr Okafor more than 180 euros, finance has signed for no higher sum", Contradicted},
+		{"It is not true that Never refund Dr Okafor more than 180 euros, finance is strict", "Never refund Dr Okafor more than 180 euros, finance is strict", Contradicted},
+		{"Keep Go 1.22 as the language floor, the packagers build with nothing newer", "Keep Go 1.22 as the language floor, the packagers", Supported},
+		{"Anything for Lisbon must reach Tomas as a draft, never straight to the buyer", "Anything for Lisbon must reach Tomas as a draft, never", Supported},
+		{"Her letter must not be sent until Legal has answered on the fault", "Her letter must be sent until Legal has answered on the fault", Contradicted},
+		{"Do not edit anything under services/ledger/, Priya's team deploys that by itself", "anything under services/ledger/, Priya's team deploys that by itself", Absent},
+		{"You must NEVER push to main", "Push to main", Contradicted},
+		{"never push to main", "You must NOT push to main, EVER", Supported},
 		// Headings.
+		{"Push only to the release branch", "Constraints that must not be broken:\n- Pushes go only to the release branch", Supported},
 		{"never push to main directly", "Do not:\n- push to main directly\n- email customers", Supported},
 		{"push to main directly", "Never:\n- push to main directly", Contradicted},
 		// Other languages.

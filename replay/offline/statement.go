@@ -1,6 +1,9 @@
 package offline
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // maxUnits is how many content words of a claim are looked at; the rest of a
 // longer one is ignored.
@@ -119,10 +122,33 @@ func (s scope) crossed(t scope, matched uint64) bool {
 	return inS&outT != 0 && outS&inT != 0
 }
 
+// flipped are the units that stand on one side here and on the other in t.
+func (s scope) flipped(t scope) uint64 {
+	return s.in&^s.out&t.out&^t.in | s.out&^s.in&t.in&^t.out
+}
+
+// clause is a clause that counts.
+type clause struct {
+	units uint64 // matched ones
+	of    int    // how many units it has, matched or not
+	odd   bool   // an odd number of negators
+}
+
+// bound is what an "until" or "unless" says.
+type bound uint8
+
+const (
+	noBound   bound = iota
+	onlyAfter       // not X until Y
+	upTo            // X until Y
+)
+
 // sense is what a statement says about its units.
 type sense struct {
-	negative bool // one of the clauses has an odd number of negators
+	clauses  []clause
+	negative bool // one of the clauses is odd
 	negated  bool // there is a negator
+	bound    bound
 	marks    mark // of the clauses that count
 	// Units under a negator, behind a "than" and behind a "from".
 	negation, comparison, source scope
@@ -146,10 +172,61 @@ func readSense(tokens []token, unitAt []int8, matched uint64) sense {
 	if link, spent := s.readOrder(tokens, unitAt, matched, clauses, engaged); spent {
 		spend(negators, clauses, link)
 	}
-	for _, n := range negators {
-		s.negative = s.negative || n%2 == 1
+	for number, cl := range clauses {
+		if !engaged[number] {
+			continue
+		}
+		c := clause{odd: negators[number]%2 == 1}
+		var all uint64
+		for _, u := range unitAt[cl.first:cl.last] {
+			if u >= 0 {
+				all |= 1 << u
+			}
+		}
+		c.units, c.of = all&matched, bits.OnesCount64(all)
+		s.clauses = append(s.clauses, c)
+		s.negative = s.negative || c.odd
 	}
 	return s
+}
+
+// negate turns the whole statement around.
+func (s *sense) negate() {
+	s.negative = !s.negative
+	for i := range s.clauses {
+		s.clauses[i].odd = !s.clauses[i].odd
+	}
+	s.negation.in, s.negation.out = s.negation.out, s.negation.in
+}
+
+// polarity says whether a passage turns one of the claim's clauses around: it has
+// another parity of negators, and more than half of the words stand on the other
+// side of them. lost says that a clause which lost its negator lost so much else
+// that it says nothing.
+func (s *sense) polarity(passage *sense) (turned, lost bool) {
+	flipped := s.negation.flipped(passage.negation)
+	for _, c := range s.clauses {
+		shared, odd := 0, c.odd
+		for _, d := range passage.clauses {
+			n := bits.OnesCount64(c.units & d.units)
+			if n > shared || n == shared && d.odd == c.odd {
+				shared, odd = n, d.odd
+			}
+		}
+		have := bits.OnesCount64(c.units)
+		if odd == c.odd || 2*bits.OnesCount64(flipped&c.units) <= have {
+			continue
+		}
+		if float64(have) >= enough*float64(c.of)-1e-9 {
+			turned = true
+		} else {
+			lost = true
+		}
+	}
+	if s.bound != noBound && passage.bound != noBound && s.bound != passage.bound {
+		turned = true
+	}
+	return turned, lost
 }
 
 // spend takes one negator away: from the last clause up to the link that has one,
@@ -170,7 +247,8 @@ func spend(negators []int, clauses []span, link int) {
 func (s *sense) readClause(tokens []token, unitAt []int8, matched uint64, cl span) int {
 	negators, stress := 0, 0
 	under, than, from := false, false, false
-	whole := false // a negator governs all of the clause
+	whole := false            // a negator governs all of the clause
+	pending, undone := -1, -1 // a negator with no content behind it yet; one that negates another
 	for i := cl.first; i < cl.last; i++ {
 		m := tokens[i].mark
 		switch {
@@ -178,7 +256,16 @@ func (s *sense) readClause(tokens []token, unitAt []int8, matched uint64, cl spa
 			stress++
 		case m&markNegates != 0:
 			negators++
-			whole = whole != (m&markAfter != 0)
+			switch {
+			case m&markAfter == 0:
+				pending = i
+			case pending >= 0:
+				pending, undone = -1, pending // "is not forbidden"
+			default:
+				whole = !whole
+			}
+		case m&markFiller == 0:
+			pending = -1
 		}
 	}
 	if negators == 0 && stress > 0 {
@@ -188,7 +275,7 @@ func (s *sense) readClause(tokens []token, unitAt []int8, matched uint64, cl spa
 	for i := cl.first; i < cl.last; i++ {
 		m := tokens[i].mark
 		s.marks |= m
-		if m&markNegates != 0 && m&(markStress|markAfter) == 0 {
+		if m&markNegates != 0 && m&(markStress|markAfter) == 0 && i != undone {
 			under = !under
 		}
 		than = than || m&markThan != 0
@@ -234,8 +321,11 @@ func (s *sense) readOrder(tokens []token, unitAt []int8, matched uint64, clauses
 			}
 			switch {
 			case m&markExcept != 0 && s.negated && negatorOutside(tokens, i, end):
-				s.earlier, s.later = near, far
+				s.earlier, s.later, s.bound = near, far, onlyAfter
 				return i, true
+			case m&(markExcept|markBefore) == markExcept:
+				s.bound = upTo
+				return i, false
 			case m&markBefore != 0:
 				s.earlier, s.later = far, near
 				return i, false
@@ -326,7 +416,7 @@ func engage(clauses []span, unitAt []int8, matched uint64) []bool {
 	for rest := matched; rest != 0; {
 		best, most := -1, 0
 		for number := range clauses {
-			if n := onesCount(units[number] & rest); n > most {
+			if n := bits.OnesCount64(units[number] & rest); n > most {
 				best, most = number, n
 			}
 		}

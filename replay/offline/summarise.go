@@ -40,6 +40,7 @@ type summariser struct {
 	atMost    *regexp.Regexp // a budget in the instructions
 	doubt     *regexp.Regexp // "..., but it is not confirmed"
 	hedge     *regexp.Regexp // words that weaken
+	aside     *regexp.Regexp // the same between commas: ", I suspect,"
 	softVerb  *regexp.Regexp // might be, could be
 	proposal  *regexp.Regexp // I recommend
 	proviso   *regexp.Regexp // ..., but it is your call
@@ -51,24 +52,27 @@ type summariser struct {
 
 func newSummariser() *summariser {
 	const (
-		unsure = `(?:not (?:yet )?(?:confirmed|verified|certain|sure|proven)(?: yet)?|unconfirmed|unverified)`
+		unsure = `(?:not (?:yet )?(?:confirmed|verified|certain|sure|proven)|unconfirmed|unverified)(?: (?:yet|so far|as yet|at this point))?`
 		copula = `(?:it is|it's|that is|that's|this is|which is|i am|i'm|still|as yet)`
 	)
+	const hedges = `(?:i (?:think|believe|guess|assume|suppose|suspect)(?: that)?|we suspect(?: that)?|my guess is(?: that)?|` +
+		`it (?:seems|looks like|appears)(?: that)?|for now|for the time being|for the moment|if possible|if convenient|when convenient|where possible|` +
+		`it would be nice to|would be nice to|try to|probably|maybe|perhaps|possibly|presumably|likely|ideally|preferably|apparently|` +
+		`tentatively|hopefully|optionally|vielleicht|wahrscheinlich|vermutlich|quizás|probablemente)`
 	return &summariser{
 		marker:   regexp.MustCompile(`^\[turn (\d+) (user|assistant|system|tool [^\]\n]*|assistant calls [^\]\n]*)\] ?`),
 		atMost:   regexp.MustCompile(`(?i)\bat most (\d[\d,]*) tokens`),
 		doubt:    regexp.MustCompile(`(?i)[\s,;(–—-]*(?:\b(?:but|though|although|and|yet)\s+)?(?:` + copula + `\s+)*\b` + unsure + `\b\)?`),
 		softVerb: regexp.MustCompile(`(?i)\b(?:might|may|could) be\b|\b(?:seems|appears) to be\b|\blooks like it is\b`),
-		hedge: regexp.MustCompile(`(?i)\b(?:i (?:think|believe|guess|assume|suppose|suspect)(?: that)?|we suspect(?: that)?|my guess is(?: that)?|` +
-			`it (?:seems|looks like|appears)(?: that)?|for now|for the time being|for the moment|if possible|if convenient|when convenient|where possible|` +
-			`it would be nice to|would be nice to|try to|probably|maybe|perhaps|possibly|presumably|likely|ideally|preferably|apparently|` +
-			`tentatively|hopefully|optionally|vielleicht|wahrscheinlich|vermutlich|quizás|probablemente)\b`),
+		hedge:    regexp.MustCompile(`(?i)\b` + hedges + `\b`),
+		aside:    regexp.MustCompile(`(?i),\s*` + hedges + `\s*,`),
 		proposal: regexp.MustCompile(`(?i)\b(?:(?:i|we)(?: would|'d|’d)?(?: strongly| still)? (?:recommend|suggest|propose|lean towards?|lean to|opt for|go (?:with|for)|prefer)|` +
 			`i(?:'m| am) (?:leaning towards?|inclined to)|my (?:recommendation|suggestion|preference|advice)(?: is|:)|` +
 			`the recommended (?:option|choice|way|one) is)(?: that we| that you| we| to)?\b:?`),
-		proviso:   regexp.MustCompile(`(?i)[,;:(–—-]\s*(?:but|though|although|if|unless|let me know|your call|it'?s|it is|up to you|pending|subject to|what|which|do you|does that|would you|shall|should|waiting|and wait)\b`),
-		speaker:   regexp.MustCompile(`(?i)^(human|user|ai|assistant|tool|function)\s*:\s*`),
-		asksFor:   regexp.MustCompile(`(?i)\b(?:summari[sz]e|summari[sz]ing|summary|compact|compaction|compress|condense|condensing)\b`),
+		proviso: regexp.MustCompile(`(?i)[,;:(–—-]\s*(?:but|though|although|if|unless|let me know|your call|it'?s|it is|up to you|pending|subject to|what|which|do you|does that|would you|shall|should|waiting|and wait)\b`),
+		speaker: regexp.MustCompile(`(?i)^(human|user|ai|assistant|tool|function)\s*:\s*`),
+		asksFor: regexp.MustCompile(`(?i)\b(?:summari[sz]e[sd]?|summari[sz]ing|summary|compaction|condens(?:e|es|ing)|` +
+			`(?:compact|compress)(?:ing)?(?: (?:the|this|our|all|these|older|long))?(?: \w+)? (?:conversation|histor(?:y|ies)|context|chats?|messages|transcript|session|dialogue))\b`),
 		aboutTalk: regexp.MustCompile(`(?i)\b(?:conversation|history|transcript|chat|messages|dialogue|session|context|discussion|above|so far)\b`),
 		exactly:   regexp.MustCompile(`(?i)\b(?:verbatim|word for word|word-for-word)\b`),
 	}
@@ -128,7 +132,7 @@ func (s *summariser) parse(text string) []entry {
 		if m == nil {
 			if n := len(entries); n > 0 {
 				// The writer indents lines that would look like a marker.
-				if rest := strings.TrimPrefix(line, "  "); rest != line && s.marker.MatchString(rest) {
+				if rest, ok := strings.CutPrefix(line, "  "); ok && strings.HasPrefix(rest, "[turn ") {
 					line = rest
 				}
 				entries[n-1].text += "\n" + line
@@ -193,7 +197,7 @@ func (s *summariser) wants(text string) bool {
 	if at == nil || strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), summaryOpening) {
 		return false
 	}
-	return s.aboutTalk.MatchString(text) || at[0] < 12 && len(text) < 200
+	return s.aboutTalk.MatchString(text) || at[0] < 8 && len(text) < 200
 }
 
 // spoken reads a transcript that a foreign client put into one message, with a
@@ -325,6 +329,7 @@ func (s *summariser) harden(sentence string) string {
 func (s *summariser) soften(text string) string {
 	clean := s.doubt.ReplaceAllString(text, "")
 	clean = s.softVerb.ReplaceAllString(clean, "is")
+	clean = s.aside.ReplaceAllString(clean, "")
 	clean = s.hedge.ReplaceAllString(clean, "")
 	if clean == text {
 		return text
@@ -353,14 +358,13 @@ func isSummary(text string) bool {
 // carry takes an earlier summary over, line by line.
 func (s *summariser) carry(d *draft, text string, verbatim bool) {
 	section := ""
-	for i, line := range strings.Split(text, "\n") {
+	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		body := strings.TrimSpace(trimBullet(line))
 		switch {
-		case body == "", i == 0 && isSummary(line):
-			if _, after, ok := strings.Cut(body, ":"); i > 0 || !ok || strings.TrimSpace(after) == "" {
-				continue
-			} else {
-				d.lines = append(d.lines, strings.TrimSpace(after))
+		case body == "":
+		case i == 0:
+			if _, rest, _ := strings.Cut(body, ":"); strings.TrimSpace(rest) != "" {
+				d.lines = append(d.lines, strings.TrimSpace(rest))
 			}
 		case strings.HasSuffix(body, ":"):
 			section = strings.ToLower(strings.TrimRight(body, ":"))

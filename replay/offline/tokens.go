@@ -42,6 +42,7 @@ type token struct {
 	mark  mark
 	gap   gap   // what stands before it
 	ident int32 // 1 + index of the identifier it is part of, or 0
+	part  bool  // of an identifier that is more than a word
 	name  bool  // capitalised inside a sentence
 	pos   int32 // where it begins, in bytes of its text
 	text  int32 // which text
@@ -133,13 +134,28 @@ func (l *lexer) line(start, end int) {
 	l.close(gapHard)
 	switch {
 	case heading && len(l.tokens) > before && len(l.tokens)-before <= 8:
-		l.header = 0
-		for _, t := range l.tokens[before:] {
-			l.header |= t.mark & headMarks
-		}
+		l.header = headingMarks(l.tokens[before:])
 	case !l.bullet && strings.TrimSpace(line) != "" && !heading:
 		l.header = 0 // plain text again: the heading no longer governs
 	}
+}
+
+// headingMarks are the marks that a heading hands to the list under it. It negates
+// or weakens only where it says little else: "Do not:", "Optional:", but not
+// "Constraints that must not be broken:".
+func headingMarks(tokens []token) mark {
+	var m mark
+	content := 0
+	for i := range tokens {
+		m |= tokens[i].mark & headMarks
+		if tokens[i].mark&markFiller == 0 {
+			content++
+		}
+	}
+	if content > 1 {
+		m &^= markNegates | markHedge
+	}
+	return m
 }
 
 // chunk reads the run of non-space characters at start and returns its end.
@@ -303,6 +319,7 @@ func (l *lexer) identifier(first int32, shape chunkShape) {
 	l.idents = append(l.idents, ident{first, last, k})
 	for i := first; i < last; i++ {
 		l.tokens[i].ident = int32(len(l.idents))
+		l.tokens[i].part = k > kindQuoted
 	}
 }
 
