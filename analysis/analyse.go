@@ -282,14 +282,24 @@ func (a *analyser) verdict() {
 		}
 	}
 	if r.Verdict == Inconclusive {
-		if r.Test.NonInferior {
-			r.Verdict = Clear
-			why = []string{fmt.Sprintf("nothing blocks, and %s is worse than %s by less than the margin of %.0f%%", r.Candidate, r.Baseline, 100*a.settings.Margin)}
-		} else {
-			why = []string{fmt.Sprintf("nothing blocks, but %d pairs do not show that %s is worse by less than the margin of %.0f%%", r.Test.Pairs, r.Candidate, 100*a.settings.Margin)}
-		}
+		why = []string{a.unblocked()}
 	}
 	r.Why = why
+}
+
+// unblocked tells clear from inconclusive. Losses that a person has not looked at keep
+// a run from being clear, however few they are: the aggregate can't see how bad each is.
+func (a *analyser) unblocked() string {
+	r := &a.report
+	margin := 100 * a.settings.Margin
+	switch {
+	case !r.Test.NonInferior:
+		return fmt.Sprintf("nothing blocks, but %d pairs do not show that %s is worse by less than the margin of %.0f%%", r.Test.Pairs, r.Candidate, margin)
+	case r.Pairs.Losses > 0:
+		return fmt.Sprintf("nothing blocks and the difference is within the margin of %.0f%%, but %d losses wait in the queue, and no average can tell how bad they are", margin, r.Pairs.Losses)
+	}
+	r.Verdict = Clear
+	return fmt.Sprintf("nothing blocks, nothing is lost, and %s is worse than %s by less than the margin of %.0f%%", r.Candidate, r.Baseline, margin)
 }
 
 // incomplete says what went unscored beyond the tolerance.

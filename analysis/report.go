@@ -14,12 +14,13 @@ type Verdict string
 
 // The verdicts.
 const (
-	// Clear: nothing blocks, and the candidate is not worse by more than the margin.
+	// Clear: nothing blocks, no pair is a loss, and the candidate is not worse by more
+	// than the margin.
 	Clear Verdict = "clear"
 	// Regressed: the change is blocked.
 	Regressed Verdict = "regressed"
 	// Inconclusive: nothing blocks, but this many pairs could not show that the
-	// candidate is no worse by more than the margin.
+	// candidate is no worse by more than the margin, or losses wait for a person.
 	Inconclusive Verdict = "inconclusive"
 	// Incomplete: too much went unscored to say.
 	Incomplete Verdict = "incomplete"

@@ -117,6 +117,9 @@ func phrase(tokens []token) (length int, fold string, m mark) {
 	case "at":
 		n, f, k := phraseOf(tokens, "", markNegates|markStress, "at no point", "at no time")
 		if n == 0 {
+			n, f, k = phraseOf(tokens, "", markFiller, "at once", "at the same time")
+		}
+		if n == 0 {
 			n, f, k = phraseOf(tokens, "more", markNegates, "at most")
 		}
 		if n == 0 {
@@ -164,6 +167,7 @@ func phrase(tokens []token) (length int, fold string, m mark) {
 			return n, f, k
 		}
 		if n, f, k := phraseOf(tokens, "", markOpen, "not decided", "not yet decided", "not settled", "not been decided", "not yet been decided",
+			"not said", "not yet said", "not replied", "not told", "not been told", "not been answered", "not yet been answered", "not heard",
 			"not answered", "not yet answered", "not chosen", "not yet chosen"); n > 0 {
 			return n, f, k
 		}
@@ -193,14 +197,25 @@ func phrase(tokens []token) (length int, fold string, m mark) {
 	case "where":
 		return phraseOf(tokens, "", markHedge, "where possible", "where feasible")
 	case "would":
-		if n, f, k := phraseOf(tokens, "", markHedge, "would be nice", "would be good"); n > 0 {
+		if n, f, k := phraseOf(tokens, "", markHedge, "would be nice", "would be good", "would be great", "would be better", "would be ideal",
+			"would be preferable"); n > 0 {
 			return n, f, k
 		}
 		return phraseOf(tokens, "", markAsks, "would you like", "would you prefer", "would you rather")
 	case "nice":
 		return phraseOf(tokens, "", markHedge, "nice to have")
 	case "try":
+		if n, f, k := phraseOf(tokens, "", markHedge|markNegates, "try not to", "try to avoid", "try never to"); n > 0 {
+			return n, f, k
+		}
 		return phraseOf(tokens, "", markHedge, "try to", "try and")
+	case "only", "just", "merely":
+		raw := tokens[0].raw
+		return phraseOf(tokens, "", markHedge, raw+" a preference", raw+" a suggestion", raw+" a wish", raw+" a recommendation", raw+" an idea",
+			raw+" a proposal", raw+" a guess")
+	case "ignore", "disregard", "forget", "skip":
+		raw := tokens[0].raw
+		return phraseOf(tokens, "", markRetracts, raw+" the following", raw+" this", raw+" that", raw+" these", raw+" what follows", raw+" about")
 	case "for":
 		return phraseOf(tokens, "", markHedge, "for now", "for the time being", "for the moment")
 	case "as":
@@ -252,6 +267,9 @@ func phrase(tokens []token) (length int, fold string, m mark) {
 		}
 		return phraseOf(tokens, "", markRetracts, "never mind")
 	case "without":
+		if n, f, k := phraseOf(tokens, "", markBefore, "without waiting until", "without waiting for", "without waiting till"); n > 0 {
+			return n, f, k
+		}
 		return phraseOf(tokens, "", markFiller, "without fail", "without exception", "without question", "without doubt")
 	case "called":
 		return phraseOf(tokens, "", markRetracts, "called off")
@@ -341,7 +359,7 @@ func lexeme(word string) (string, mark) {
 		return "approv", markDecided
 	case "confirmed", "confirms":
 		return "confirm", markDecided
-	case "lifted", "revoked", "rescinded", "withdrawn", "overruled", "overridden", "obsolete", "void", "disregard", "retracted",
+	case "lifted", "revoked", "rescinded", "withdrawn", "overruled", "overridden", "obsolete", "void", "disregard", "retracted", "cancelled", "canceled",
 		"outdated", "superseded", "repealed", "waived":
 		return word, markRetracts
 	case "before", "until", "till", "unless", "antes", "bevor", "bis":
@@ -355,7 +373,7 @@ func lexeme(word string) (string, mark) {
 		return word, markLater | markFiller
 	case "over":
 		return word, markThan | markFiller
-	case "but", "however", "although", "though", "whereas", "aber", "sondern", "pero", "sino":
+	case "but", "however", "although", "though", "whereas", "because", "since", "whenever", "aber", "sondern", "pero", "sino":
 		return word, markBreaks | markFiller
 	case "untouched":
 		return "modify", markNegates

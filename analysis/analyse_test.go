@@ -1,0 +1,302 @@
+package analysis_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/analysis/report"
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/pairing"
+	"github.com/doubletake-dev/doubletake/replay"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// night builds a recorded night without a model: one fixture a letter of outcomes,
+// which gives reference, incumbent and candidate in that order as p (pass), f (fail),
+// u (unscored), v (void), t (accepted trace) or l (left out).
+type night struct{ record *replay.Record }
+
+func newNight(t *testing.T, outcomes ...string) *night {
+	t.Helper()
+	settings, err := json.Marshal(analysis.DefaultSettings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &night{record: &replay.Record{Run: replay.Run{ID: "run-1", Plan: replay.Plan{
+		Command: "nightly", Fixtures: len(outcomes), Analysis: settings,
+		Lineage: replay.Lineage{SetName: "test", SetVersion: "1", SetHash: "00", AgentModel: "m", Vocabulary: "v", VocabularyOwn: true},
+		Arms: []replay.ArmInfo{
+			{Name: "reference", Role: analysis.RoleReference, Kind: replay.ReferenceArm},
+			{Name: "old", Role: analysis.RoleIncumbent, Kind: replay.CompactorArm},
+			{Name: "new", Role: analysis.RoleCandidate, Kind: replay.CompactorArm},
+		},
+	}}}}
+	for i, letters := range outcomes {
+		f := &fixtures.Fixture{ConversationID: fmt.Sprintf("f%02d", i), Checks: []fixtures.Check{{ID: "k1", Final: "text == 'ok'"}}}
+		f.Hash = fixtures.HashBytes([]byte(f.ConversationID))
+		n.record.Fixtures = append(n.record.Fixtures, f)
+		for a, arm := range n.record.Run.Plan.Arms {
+			n.record.Episodes = append(n.record.Episodes, n.episode(f, arm, letters[a]))
+		}
+	}
+	return n
+}
+
+func (n *night) episode(f *fixtures.Fixture, arm replay.ArmInfo, letter byte) *replay.Episode {
+	e := &replay.Episode{
+		Key: replay.Key{Fixture: f.Hash, Arm: arm.Name}, ConversationID: f.ConversationID, Status: replay.Played, PrefixHash: "p", Fork: 2,
+		Steps:     []replay.Step{{Kind: replay.StepText, Turn: 3, Text: "ok"}},
+		Exchanges: []replay.Exchange{{For: "agent", Key: fixtures.HashBytes([]byte(f.ConversationID + arm.Name)), Usage: replay.Usage{PromptTokens: 100, CompletionTokens: 10}}},
+	}
+	if arm.Kind == replay.CompactorArm {
+		e.Compactions = []replay.CompactionRecord{{AfterTurn: 2, Status: replay.Compacted, TokensBefore: 1000, TokensAfter: 300}}
+	}
+	switch letter {
+	case 'f':
+		e.Steps[0].Text = "no"
+	case 'u':
+		e.Status, e.Reason, e.Steps = replay.Faulted, "the provider answered 500", nil
+	case 'v':
+		e.Status, e.Reason, e.Steps = replay.Void, "0 of 1 expected compactions ran", nil
+		e.Compactions[0].Status, e.Compactions[0].Reason = replay.Unchanged, "nothing to do"
+	case 't':
+		e.Status = replay.Accepted
+	case 'l':
+		e.Status, e.Reason, e.Steps = replay.LeftOut, "the prefix has 9 tokens", nil
+	}
+	return e
+}
+
+// items adds decisions of a class: total of them on fixture 0, of which the first
+// absent ones are absent under an arm and the next contradicted ones contradicted.
+func (n *night) items(class fixtures.Class, arm string, total, absent, contradicted int) {
+	f := n.record.Fixtures[0]
+	for i := range total {
+		id := fmt.Sprintf("%s%03d", class, i)
+		if f.Item(id) == nil {
+			f.MustSurvive = append(f.MustSurvive, fixtures.Item{ID: id, Class: class, Turn: 1, Literal: "literal of " + id})
+		}
+		verdict := replay.Supported
+		switch {
+		case i < absent:
+			verdict = replay.Absent
+		case i < absent+contradicted:
+			verdict = replay.Contradicted
+		}
+		n.record.Judgements = append(n.record.Judgements, &replay.Judgement{
+			Key: replay.Key{Fixture: f.Hash, Arm: arm}, ConversationID: f.ConversationID, AfterTurn: 2, Item: id, Class: class, Verdict: verdict,
+		})
+	}
+}
+
+func (n *night) analyse(t *testing.T) *analysis.Report {
+	t.Helper()
+	found, err := analysis.Analyse(n.record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.Report
+}
+
+func repeat(letters string, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = letters
+	}
+	return out
+}
+
+func TestVerdict(t *testing.T) {
+	tests := []struct {
+		name     string
+		outcomes []string
+		want     analysis.Verdict
+		why      string
+	}{
+		{"nothing differs in too few pairs", repeat("ppp", 12), analysis.Inconclusive, "12 pairs do not show"},
+		{"nothing differs in many pairs", repeat("ppp", 80), analysis.Clear, "nothing blocks"},
+		{"five losses and no gain", append(repeat("ppf", 5), repeat("ppp", 5)...), analysis.Regressed, "5 losses, 0 gains"},
+		{"four losses can't reach the level", append(repeat("ppf", 4), repeat("ppp", 20)...), analysis.Inconclusive, ""},
+		{"three catastrophes in 200 are not clear by the aggregate alone", append(repeat("ppf", 3), repeat("ppp", 197)...), analysis.Inconclusive, "3 losses wait in the queue"},
+		{"the incumbent is as bad", append(repeat("pff", 6), repeat("ppp", 6)...), analysis.Inconclusive, ""},
+		{"gains and losses even out", append(repeat("ppf", 6), repeat("pfp", 6)...), analysis.Inconclusive, ""},
+		{"too much unscored", append(repeat("ppu", 3), repeat("ppp", 9)...), analysis.Incomplete, "3 of 12 pairs"},
+		{"too much void", append(repeat("ppv", 3), repeat("ppp", 9)...), analysis.Incomplete, "3 of 12 pairs"},
+		{"a little unscored", append(repeat("ppu", 1), repeat("ppp", 79)...), analysis.Clear, ""},
+		{"a loss against an accepted trace", append([]string{"tpf"}, repeat("ppp", 11)...), analysis.Regressed, "accepted traces"},
+		{"the incumbent loses it, too", append([]string{"tff"}, repeat("ppp", 11)...), analysis.Inconclusive, ""},
+		{"left out by name", append(repeat("lpp", 6), repeat("ppp", 6)...), analysis.Inconclusive, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newNight(t, tt.outcomes...).analyse(t)
+			if r.Verdict != tt.want || !strings.Contains(strings.Join(r.Why, "\n"), tt.why) {
+				t.Errorf("%s, because %q; want %s, because ...%s", r.Verdict, r.Why, tt.want, tt.why)
+			}
+		})
+	}
+}
+
+func gate(t *testing.T, r *analysis.Report, name string) analysis.Gate {
+	t.Helper()
+	i := slices.IndexFunc(r.Gates, func(g analysis.Gate) bool { return g.Name == name })
+	if i < 0 {
+		t.Fatalf("no gate %s", name)
+	}
+	return r.Gates[i]
+}
+
+// TestBacklogDoesNotBlock is a system that is not yet compliant, and a change that
+// makes it no worse; then the same with a change that does.
+func TestBacklogDoesNotBlock(t *testing.T) {
+	incumbent := func(n *night, arm string) {
+		n.items(fixtures.Constraint, arm, 80, 9-2, 2) // 71 of 80 retained, 2 contradicted
+		n.items(fixtures.Commitment, arm, 51, 7, 0)
+		n.items(fixtures.OpenQuestion, arm, 103, 7, 0)
+		n.items(fixtures.Reference, arm, 61, 3, 0)
+	}
+	n := newNight(t, repeat("ppp", 12)...)
+	incumbent(n, "old")
+	incumbent(n, "new")
+	r := n.analyse(t)
+	if r.Verdict == analysis.Regressed {
+		t.Errorf("a change that worsens nothing is blocked: %q", r.Why)
+	}
+	for _, name := range []string{"constraint", "commitment", "reference", "contradictions"} {
+		if g := gate(t, r, name); g.Status != analysis.GateBacklog {
+			t.Errorf("%s: %s (%s), want BACKLOG", name, g.Status, g.Reason)
+		}
+	}
+
+	n = newNight(t, repeat("ppp", 12)...)
+	incumbent(n, "old")
+	n.items(fixtures.Constraint, "new", 80, 9-3, 3) // one more turned around
+	n.items(fixtures.Commitment, "new", 51, 7, 0)
+	n.items(fixtures.OpenQuestion, "new", 103, 12, 0) // five more lost, below the floor
+	n.items(fixtures.Reference, "new", 61, 3, 0)
+	r = n.analyse(t)
+	if r.Verdict != analysis.Regressed {
+		t.Fatalf("verdict %s, want regressed", r.Verdict)
+	}
+	var blocking []string
+	for _, g := range r.Gates {
+		if g.Status == analysis.GateRegressed {
+			blocking = append(blocking, g.Name)
+		}
+	}
+	if want := []string{"contradictions", "open_question"}; !slices.Equal(blocking, want) {
+		t.Errorf("blocked by %v, want %v", blocking, want)
+	}
+	if g := gate(t, r, "open_question"); len(g.NewlyLost) != 5 || !strings.Contains(g.NewlyLost[0], "literal of open_question007") {
+		t.Errorf("newly lost %q, want the five items by name", g.NewlyLost)
+	}
+	if g := gate(t, r, "contradictions"); len(g.NewlyLost) != 1 {
+		t.Errorf("newly contradicted %q, want one", g.NewlyLost)
+	}
+}
+
+// TestNoBudgetCoversContradictions: absences have a floor, contradictions none.
+func TestNoBudgetCoversContradictions(t *testing.T) {
+	n := newNight(t, repeat("ppp", 12)...)
+	settings := analysis.DefaultSettings()
+	settings.Floors[fixtures.Constraint] = 0
+	settings.Contradictions = 5
+	data, err := json.Marshal(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.record.Run.Plan.Analysis = data
+	n.items(fixtures.Constraint, "old", 10, 0, 0)
+	n.items(fixtures.Constraint, "new", 10, 3, 0)
+	if r := n.analyse(t); r.Verdict == analysis.Regressed || r.Items[fixtures.Constraint].Absent != 3 || r.Contradictions != 0 {
+		t.Errorf("absences within their budget: %s, %+v", r.Verdict, r.Items[fixtures.Constraint])
+	}
+	n.record.Judgements = nil
+	n.items(fixtures.Constraint, "old", 10, 0, 0)
+	n.items(fixtures.Constraint, "new", 10, 0, 1)
+	if r := n.analyse(t); r.Verdict != analysis.Regressed || r.Contradictions != 1 {
+		t.Errorf("a new contradiction: %s, %d contradictions; want regressed", r.Verdict, r.Contradictions)
+	}
+}
+
+func TestUsageCountsEachAnswerOnce(t *testing.T) {
+	n := newNight(t, "ppp", "ppp")
+	shared := n.record.Episodes[1].Exchanges[0]
+	n.record.Episodes[2].Exchanges = append(n.record.Episodes[2].Exchanges, shared)
+	n.record.Episodes[0].Exchanges[0].Stored = true
+	r := n.analyse(t)
+	if r.Usage.Requests != 5 || r.Usage.Cached != 1 || r.Usage.PromptTokens != 500 {
+		t.Errorf("usage %+v, want 5 requests, 1 cached, 500 prompt tokens", r.Usage)
+	}
+}
+
+// TestReports holds the printed reports to golden files, hostile text included.
+func TestReports(t *testing.T) {
+	n := newNight(t, append([]string{"ppf", "fpp", "tpf", "ppu", "ppv", "lpp"}, repeat("ppp", 6)...)...)
+	n.record.Fixtures[0].Title = "a \x1b[31mred\x1b[0m title | with <script>alert(1)</script> and \u202eturned text"
+	n.items(fixtures.Constraint, "old", 4, 0, 0)
+	n.items(fixtures.Constraint, "new", 4, 1, 1)
+	n.items(fixtures.Reference, "old", 3, 0, 0)
+	n.items(fixtures.Reference, "new", 3, 0, 0)
+	found, err := analysis.Analyse(n.record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]func(*bytes.Buffer) error{
+		"report.txt":  func(b *bytes.Buffer) error { return report.Text(b, found.Report, report.Style{}) },
+		"report.md":   func(b *bytes.Buffer) error { return report.Markdown(b, found.Report) },
+		"report.json": func(b *bytes.Buffer) error { return report.JSON(b, found.Report) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got, again bytes.Buffer
+			if err := write(&got); err != nil {
+				t.Fatal(err)
+			}
+			if err := write(&again); err != nil || !bytes.Equal(got.Bytes(), again.Bytes()) {
+				t.Errorf("a second time it is different (%v)", err)
+			}
+			if name != "report.json" && bytes.ContainsAny(got.Bytes(), "\x1b\u202e") {
+				t.Error("control characters of a recording reach the report")
+			}
+			if name == "report.md" && bytes.Contains(got.Bytes(), []byte("<script")) {
+				t.Error("HTML of a recording reaches the report")
+			}
+			path := filepath.Join("testdata", name)
+			if *update {
+				if err := os.MkdirAll("testdata", 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, got.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("differs from %s (go test ./analysis -update writes it anew):\n%s", path, got.String())
+			}
+		})
+	}
+}
+
+// TestPairsAreApartByReference: accepted traces are counted, and no part of the test.
+func TestPairsAreApartByReference(t *testing.T) {
+	r := newNight(t, append([]string{"tpf", "tpf", "ppf"}, repeat("ppp", 3)...)...).analyse(t)
+	if r.Pairs.Losses != 3 || r.Test.Losses != 1 || r.Test.Pairs != 4 {
+		t.Errorf("losses %d in all, %d of %d in the test; want 3, 1 of 4", r.Pairs.Losses, r.Test.Losses, r.Test.Pairs)
+	}
+	if accepted := r.Pairs.ByReference[pairing.Accepted]; accepted.Losses != 2 || accepted.Total != 2 {
+		t.Errorf("accepted %+v, want 2 losses of 2", accepted)
+	}
+}
