@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -164,16 +165,56 @@ func (j *Judge) ask(ctx context.Context, judgement *replay.Judgement, messages [
 }
 
 type answer struct {
-	Answer  string         `json:"answer"`
-	Verdict replay.Verdict `json:"verdict"`
+	Answer  string
+	Verdict replay.Verdict
 }
 
-// parse reads the judge's answer strictly: one JSON object with a known verdict, and
-// nothing around it but space.
+// objectFields are the fields of one JSON object that names each of them once: two
+// verdicts are none.
+func objectFields(text string) (map[string]json.RawMessage, error) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return nil, errors.New("no JSON object")
+	}
+	fields := map[string]json.RawMessage{}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, err
+		}
+		key, ok := name.(string)
+		if _, twice := fields[key]; twice || !ok {
+			return nil, fmt.Errorf("field %v stands twice", name)
+		}
+		fields[key] = value
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("something stands after the object")
+	}
+	return fields, nil
+}
+
+// parse reads the judge's answer strictly: one JSON object with one known verdict,
+// and nothing around it but space.
 func parse(text string) (*answer, error) {
+	malformed := fmt.Errorf("the judge's answer is not the JSON asked for: %.120q", text)
+	fields, err := objectFields(text)
+	if err != nil {
+		return nil, malformed
+	}
 	var a answer
-	if err := json.Unmarshal([]byte(strings.TrimSpace(text)), &a); err != nil {
-		return nil, fmt.Errorf("the judge's answer is not the JSON asked for: %.120q", text)
+	if raw, ok := fields["answer"]; ok && json.Unmarshal(raw, &a.Answer) != nil {
+		return nil, malformed
+	}
+	if raw, ok := fields["verdict"]; ok && json.Unmarshal(raw, &a.Verdict) != nil {
+		return nil, malformed
 	}
 	switch a.Verdict {
 	case replay.Supported, replay.Absent, replay.Contradicted:

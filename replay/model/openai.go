@@ -232,6 +232,7 @@ func toWire(request *replay.Request) openai.ChatCompletionRequest {
 	if reasons(request.Model) {
 		wire.MaxCompletionTokens = request.MaxTokens
 	} else {
+		//lint:ignore SA1019 it is the name that most servers know
 		wire.MaxTokens = request.MaxTokens
 	}
 	if request.JSON {

@@ -55,7 +55,7 @@ func TestWhatStandsOnTheWire(t *testing.T) {
 			t.Errorf("%s is %s, want %s", field, body[field], want)
 		}
 	}
-	for _, field := range []string{"replicate", "stream", "top_p", "n", "max_completion_tokens"} {
+	for _, field := range []string{"replicate", "top_p", "n", "max_completion_tokens"} {
 		if value, ok := body[field]; ok {
 			t.Errorf("%s: %s was sent", field, value)
 		}

@@ -184,7 +184,10 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	}
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
 		const day = 24 * 60 * 60 // nobody waits longer, and a duration cannot hold everything
-		return time.Duration(max(0, min(seconds, day)) * float64(time.Second))
+		if seconds > 0 {         // which not-a-number isn't
+			return time.Duration(min(seconds, day) * float64(time.Second))
+		}
+		return 0
 	}
 	if date, err := http.ParseTime(value); err == nil && date.After(now) {
 		return date.Sub(now)

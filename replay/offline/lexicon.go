@@ -48,7 +48,7 @@ func markWords(tokens []token) {
 		if !t.part {
 			t.mark = m
 		}
-		if t.name && len(t.raw) == 1 {
+		if len(t.raw) == 1 && (t.name || i+1 < len(tokens) && tokens[i+1].raw == "or" && tokens[i+1].gap == gapNone) {
 			t.mark = 0 // option A is not an article
 		}
 		i++
@@ -59,8 +59,11 @@ func markWords(tokens []token) {
 		if t.raw == "no" && i+1 < len(tokens) && tokens[i+1].gap == gapClause && (i == 0 || t.gap == gapClause) {
 			t.mark = markFiller
 		}
-		if t.mark&markBreaks != 0 {
+		if t.mark&markBreaks != 0 || i > 0 && subordinates(tokens[i:]) {
 			t.gap = max(t.gap, gapClause)
+		}
+		if stem(t.raw) == "leav" || t.raw == "left" {
+			leaveAlone(tokens[i:])
 		}
 		if (t.raw == "and" || t.raw == "or" || t.raw == "und" || t.raw == "y") && negatedSoon(tokens[i+1:]) {
 			t.gap = max(t.gap, gapClause)
@@ -68,6 +71,30 @@ func markWords(tokens []token) {
 		// "Never, never": the second only repeats.
 		if t.mark&markNegates != 0 && i > 0 && tokens[i-1].mark&markNegates != 0 && tokens[i-1].raw == t.raw {
 			t.mark |= markStress
+		}
+	}
+}
+
+// subordinates says whether a clause about the time or the occasion begins here.
+func subordinates(tokens []token) bool {
+	switch tokens[0].raw {
+	case "when", "whenever":
+		return tokens[0].mark&markHedge == 0
+	case "as":
+		_, soon := starts(tokens, "as soon as")
+		_, long := starts(tokens, "as long as")
+		return soon || long
+	}
+	return false
+}
+
+// leaveAlone reads "leave X alone" as "do not modify X".
+func leaveAlone(tokens []token) {
+	for i := 1; i < len(tokens) && tokens[i].gap < gapClause; i++ {
+		if tokens[i].raw == "alone" {
+			tokens[0].mark |= markFiller
+			tokens[i].fold, tokens[i].mark = "modify", markNegates|markAfter
+			return
 		}
 	}
 }
@@ -347,6 +374,8 @@ func lexeme(word string) (string, mark) {
 		return word, markPermits | markFiller
 	case "must", "always", "required", "mandatory", "ensure", "muss", "immer", "debe", "siempre":
 		return word, markDemands | markFiller
+	case "only", "solely", "exclusively":
+		return "only", markDemands
 	case "which", "whether":
 		return word, markAsks | markFiller
 	case "undecided", "awaiting", "pending", "tbd", "unanswered", "unresolved":

@@ -14,7 +14,11 @@ type match struct {
 func (r *Reading) match(c *statement, lo, hi int32) *match {
 	w := &match{tokens: r.tokens[lo:hi], base: lo, unitAt: slices.Repeat([]int8{-1}, int(hi-lo))}
 	for number, u := range c.units {
+		twin := u.kind == kindPath && len(u.parts) == 1 && c.says(u.parts[0])
 		for i := range w.tokens {
+			if twin && w.tokens[i].ident == 0 {
+				continue // the word beside the path of the same name
+			}
 			n := r.unitLength(u, w.tokens, i)
 			if n == 0 {
 				continue
@@ -113,6 +117,12 @@ func (r *Reading) replaced(c *statement, w *match) uint64 {
 		mine := neighboursOf(c.tokens, u.token, u.token+tokensOf(u))
 		for i := 0; i < len(w.tokens); i++ {
 			at := w.tokens[i].ident
+			if at == 0 && u.kind.strong() && w.unitAt[i] < 0 && w.tokens[i].mark&markFiller == 0 && onlyMissing(c, w, number) {
+				// "on branch main" where the claim has "on branch feat/x"
+				if theirs := neighboursOf(w.tokens, i, i+1); mine.before != "" && mine.before == theirs.before && mine.word == theirs.word {
+					units |= 1 << number
+				}
+			}
 			if at == 0 || i > 0 && w.tokens[i-1].ident == at {
 				continue
 			}
@@ -133,7 +143,17 @@ func (r *Reading) replaced(c *statement, w *match) uint64 {
 	return units
 }
 
+// onlyMissing says whether the passage holds all of the claim but that unit.
+func onlyMissing(c *statement, w *match, number int) bool {
+	return len(c.units) > 3 && w.matched == c.all&^(1<<number)
+}
+
 func tokensOf(u unit) int { return len(u.parts) }
+
+// says says whether a plain word is a unit of the claim.
+func (c *statement) says(fold string) bool {
+	return slices.ContainsFunc(c.units, func(u unit) bool { return u.kind < kindNumber && len(u.parts) == 1 && u.parts[0] == fold })
+}
 
 // holds says whether the identifier is one of the claim's own.
 func (c *statement) holds(ident []token) bool {
@@ -210,6 +230,50 @@ func exchanged(c *statement, w *match) bool {
 		}
 	}
 	return false
+}
+
+// wordsExchanged says whether two plain words of different clauses changed places:
+// each now stands beside the word that the other stood beside.
+func wordsExchanged(c *statement, w *match) bool {
+	beside := func(tokens []token, unitAt []int8) ([]neighbours, []int) {
+		around, clauses := make([]neighbours, len(c.units)), make([]int, len(c.units))
+		clause := 0
+		for i := range tokens {
+			if tokens[i].gap >= gapClause {
+				clause++
+			}
+			if u := unitAt[i]; u >= 0 && clauses[u] == 0 {
+				around[u], clauses[u] = neighboursOf(tokens, i, listEnd(tokens, i)), clause
+			}
+		}
+		return around, clauses
+	}
+	mine, clauses := beside(c.tokens, c.unitAt)
+	theirs, _ := beside(w.tokens, w.unitAt)
+	took := func(a, b int) bool { // b stands where a stood, and a no longer does
+		return mine[a].before != "" && mine[a].before == theirs[b].before && theirs[a].before != mine[a].before ||
+			mine[a].after != "" && mine[a].after == theirs[b].after && theirs[a].after != mine[a].after
+	}
+	for a := range c.units {
+		for b := a + 1; b < len(c.units); b++ {
+			both := uint64(1)<<a | uint64(1)<<b
+			if c.units[a].kind >= kindName || c.units[b].kind >= kindName || w.matched&both != both || clauses[a] == clauses[b] {
+				continue
+			}
+			if took(a, b) && took(b, a) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// listEnd is the token behind "a or b and c" that begins at i.
+func listEnd(tokens []token, i int) int {
+	for i++; i+1 < len(tokens) && (tokens[i].raw == "or" || tokens[i].raw == "and") && tokens[i].gap < gapClause; {
+		i += 2
+	}
+	return i
 }
 
 // mates are, for each unit, the units that share a clause with it; "and" and "or"

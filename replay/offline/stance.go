@@ -185,6 +185,9 @@ func (r *Reading) passages(c *statement) (yes, no *judged, coverage float64) {
 		}
 	}
 	floor := len(c.units) * 2 / 5
+	if len(c.options) > 0 {
+		floor = min(floor, leastOption-1)
+	}
 	for _, s := range touched {
 		if bits.OnesCount64(held[s]) > floor || len(c.units) == 1 {
 			weigh(r.judge(c, s, s))
@@ -222,6 +225,9 @@ func (r *Reading) judge(c *statement, from, to int32) *judged {
 		}
 	}
 	if j.coverage < enough-1e-9 || c.strong != 0 && w.matched&c.strong == 0 {
+		if !apart && r.chooses(c, w, from) {
+			j.score, j.reason = max(j.coverage, enough), "question closed"
+		}
 		return j
 	}
 	j.reason = r.differs(c, w, from, to)
@@ -238,6 +244,28 @@ func (r *Reading) judge(c *statement, from, to int32) *judged {
 		j.score -= 0.05
 	}
 	return j
+}
+
+// chooses says whether the segment decides for one of the options of an open
+// question and leaves the others unsaid.
+func (r *Reading) chooses(c *statement, w *match, segment int32) bool {
+	if len(c.options) == 0 {
+		return false
+	}
+	marks := r.segments[segment].head
+	for i := range w.tokens {
+		marks |= w.tokens[i].mark
+	}
+	if openness(marks, r.segments[segment].question) != isDecided {
+		return false
+	}
+	for _, option := range c.options {
+		have := float64(bits.OnesCount64(option & w.matched))
+		if have >= enoughRest*float64(bits.OnesCount64(option)) && (option&c.strong == 0 || option&c.strong&w.matched != 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // reasonLost is no contradiction: what is left of the claim says nothing.
@@ -272,7 +300,9 @@ func (r *Reading) differs(c *statement, w *match, from, to int32) string {
 		return "turned around"
 	case swapped(a.earlier, a.later, b.earlier, b.later):
 		return "order"
-	case exchanged(c, w):
+	case a.bound == onlyAfter && !b.negated && unconditional(w.tokens) && a.earlier&w.matched != 0 && a.later&w.matched != 0:
+		return "condition dropped"
+	case exchanged(c, w), wordsExchanged(c, w):
 		return "values exchanged"
 	}
 	// A hedge anywhere in the passage keeps a hedged claim hedged; only one in the
@@ -281,17 +311,17 @@ func (r *Reading) differs(c *statement, w *match, from, to int32) string {
 	for i := range w.tokens {
 		anyMark |= w.tokens[i].mark
 	}
+	claimOpen, passageOpen := openness(c.marks, c.question), openness(anyMark, question)
 	switch {
 	case a.marks&markHedge == 0 && c.marks&markHedge == 0 && (b.marks|head)&markHedge != 0:
 		return "hedge added"
-	case a.marks&markHedge != 0 && anyMark&markHedge == 0:
+	case a.marks&markHedge != 0 && anyMark&markHedge == 0 && !(claimOpen == isOpen && passageOpen == isOpen):
 		return "hedge removed"
 	case a.marks&markDemands != 0 && !a.negative && a.marks&markPermits == 0 && b.marks&markPermits != 0 && b.marks&markDemands == 0:
 		return "demand weakened"
 	case c.marks&markRetracts == 0 && b.marks&markRetracts != 0:
 		return "retracted"
 	}
-	claimOpen, passageOpen := openness(c.marks, c.question), openness(anyMark, question)
 	switch {
 	case claimOpen == isOpen && passageOpen == isDecided:
 		return "question closed"
@@ -334,6 +364,20 @@ func hasOptions(tokens []token) bool {
 		}
 	}
 	return false
+}
+
+// unconditional says whether a passage makes nothing wait for anything.
+func unconditional(tokens []token) bool {
+	for i := range tokens {
+		if tokens[i].mark&(markBefore|markLater|markExcept|markDemands|markOpen) != 0 {
+			return false
+		}
+		switch tokens[i].fold {
+		case "if", "when", "first", "wait", "need", "requir", "depend", "subject", "by":
+			return false
+		}
+	}
+	return true
 }
 
 // swapped says whether two orders of events disagree.

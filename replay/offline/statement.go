@@ -9,6 +9,9 @@ import (
 // longer one is ignored.
 const maxUnits = 64
 
+// leastOption is how many units a choice must have to be known by itself.
+const leastOption = 3
+
 // unit is a content word of a claim, or an identifier as a whole.
 type unit struct {
 	parts []string // folded words
@@ -26,7 +29,8 @@ type statement struct {
 	strong   uint64 // identifiers without which the claim says nothing
 	marks    mark   // of all its words
 	question bool
-	proposes bool // recommends or suggests
+	proposes bool     // recommends or suggests
+	options  []uint64 // what an open question chooses from
 }
 
 // newStatement takes a claim apart.
@@ -46,7 +50,40 @@ func newStatement(text string) *statement {
 	if len(c.units) < 2 {
 		c.collect(0) // too little is left: every word counts
 	}
+	c.options = c.choices()
 	return c
+}
+
+// choices are the units on either side of an "or" in an open question.
+func (c *statement) choices() []uint64 {
+	if openness(c.marks, c.question) != isOpen {
+		return nil
+	}
+	first, last := -1, -1
+	for i := range c.tokens {
+		if c.tokens[i].raw == "or" {
+			if first < 0 {
+				first = i
+			}
+			last = i
+		}
+	}
+	if first < 0 {
+		return nil
+	}
+	var options []uint64
+	for _, side := range [][]int8{c.unitAt[:first], c.unitAt[last+1:]} {
+		var units uint64
+		for _, u := range side {
+			if u >= 0 {
+				units |= 1 << u
+			}
+		}
+		if bits.OnesCount64(units) >= leastOption {
+			options = append(options, units)
+		}
+	}
+	return options
 }
 
 // collect builds the units from the words without the marks in skip.
@@ -72,7 +109,9 @@ func (c *statement) collect(skip mark) {
 			i = next
 			continue
 		}
-		number := slices.IndexFunc(c.units, func(v unit) bool { return slices.Equal(v.parts, u.parts) })
+		number := slices.IndexFunc(c.units, func(v unit) bool {
+			return slices.Equal(v.parts, u.parts) && (v.kind == kindPath) == (u.kind == kindPath)
+		})
 		if number < 0 {
 			number = len(c.units)
 			c.units = append(c.units, u)
@@ -114,12 +153,12 @@ func (s *scope) add(bit uint64, in bool) {
 	}
 }
 
-// crossed says whether at least one unit went from outside a scope into it and
-// another the other way.
+// crossed says whether at least half of the units inside the scope went out of it
+// while others went in.
 func (s scope) crossed(t scope, matched uint64) bool {
 	inS, outS := s.in&^s.out&matched, s.out&^s.in&matched
 	inT, outT := t.in&^t.out, t.out&^t.in
-	return inS&outT != 0 && outS&inT != 0
+	return inS&outT != 0 && outS&inT != 0 && 2*bits.OnesCount64(inS&outT) >= bits.OnesCount64(inS&(inT|outT))
 }
 
 // flipped are the units that stand on one side here and on the other in t.
@@ -132,6 +171,7 @@ type clause struct {
 	units uint64 // matched ones
 	of    int    // how many units it has, matched or not
 	odd   bool   // an odd number of negators
+	plain bool   // the same, with the one that is spent on an "until"
 }
 
 // bound is what an "until" or "unless" says.
@@ -159,6 +199,12 @@ type sense struct {
 // readSense reads the clauses of a statement that hold matched units. A clause
 // that only repeats units of a richer one does not count.
 func readSense(tokens []token, unitAt []int8, matched uint64) sense {
+	if n := denial(tokens); n > 0 {
+		s := readSense(tokens[n:], unitAt[n:], matched)
+		s.negate()
+		s.negated = true
+		return s
+	}
 	clauses := clausesOf(tokens)
 	engaged := engage(clauses, unitAt, matched)
 	var s sense
@@ -167,8 +213,13 @@ func readSense(tokens []token, unitAt []int8, matched uint64) sense {
 		if engaged[number] {
 			negators[number] = s.readClause(tokens, unitAt, matched, cl)
 			s.negated = s.negated || negators[number] > 0
+		} else if remarks(tokens[cl.first:cl.last]) && (number > 0 && engaged[number-1] || number+1 < len(clauses) && engaged[number+1]) {
+			for i := cl.first; i < cl.last; i++ {
+				s.marks |= tokens[i].mark & (markHedge | markRetracts)
+			}
 		}
 	}
+	unspent := slices.Clone(negators)
 	if link, spent := s.readOrder(tokens, unitAt, matched, clauses, engaged); spent {
 		spend(negators, clauses, link)
 	}
@@ -176,7 +227,7 @@ func readSense(tokens []token, unitAt []int8, matched uint64) sense {
 		if !engaged[number] {
 			continue
 		}
-		c := clause{odd: negators[number]%2 == 1}
+		c := clause{odd: negators[number]%2 == 1, plain: unspent[number]%2 == 1}
 		var all uint64
 		for _, u := range unitAt[cl.first:cl.last] {
 			if u >= 0 {
@@ -190,11 +241,27 @@ func readSense(tokens []token, unitAt []int8, matched uint64) sense {
 	return s
 }
 
+// denial is the length of an "it is not true that" that begins the statement, or 0.
+func denial(tokens []token) int {
+	for i := range tokens {
+		for _, words := range []string{"not true that", "not the case that", "not correct that", "untrue that", "false that", "wrong that"} {
+			if n, ok := starts(tokens[i:], words); ok {
+				return i + n
+			}
+		}
+		if tokens[i].mark&markFiller == 0 {
+			return 0
+		}
+	}
+	return 0
+}
+
 // negate turns the whole statement around.
 func (s *sense) negate() {
 	s.negative = !s.negative
 	for i := range s.clauses {
 		s.clauses[i].odd = !s.clauses[i].odd
+		s.clauses[i].plain = !s.clauses[i].plain
 	}
 	s.negation.in, s.negation.out = s.negation.out, s.negation.in
 }
@@ -205,28 +272,52 @@ func (s *sense) negate() {
 // that it says nothing.
 func (s *sense) polarity(passage *sense) (turned, lost bool) {
 	flipped := s.negation.flipped(passage.negation)
+	// Where only one of them spends a negator on an "until", the other has its
+	// "until" elsewhere: "leave X alone, we test until Monday".
+	plain := (s.bound == onlyAfter) != (passage.bound == onlyAfter) && s.negated && passage.negated
 	for _, c := range s.clauses {
-		shared, odd := 0, c.odd
+		own := c.odd && !plain || c.plain && plain
+		shared, odd := 0, own
 		for _, d := range passage.clauses {
-			n := bits.OnesCount64(c.units & d.units)
-			if n > shared || n == shared && d.odd == c.odd {
-				shared, odd = n, d.odd
+			n, its := bits.OnesCount64(c.units&d.units), d.odd && !plain || d.plain && plain
+			if n > shared || n == shared && its == own {
+				shared, odd = n, its
 			}
 		}
 		have := bits.OnesCount64(c.units)
-		if odd == c.odd || 2*bits.OnesCount64(flipped&c.units) <= have {
+		if odd == own || 2*bits.OnesCount64(flipped&c.units) <= have {
 			continue
 		}
-		if float64(have) >= enough*float64(c.of)-1e-9 {
+		if float64(have) >= enough*float64(c.of)-1e-9 || odd && have > 1 {
 			turned = true
 		} else {
 			lost = true
 		}
 	}
-	if s.bound != noBound && passage.bound != noBound && s.bound != passage.bound {
+	if !plain && s.bound != noBound && passage.bound != noBound && s.bound != passage.bound {
 		turned = true
 	}
 	return turned, lost
+}
+
+// remarks says whether a clause only takes back or weakens what stands beside it.
+func remarks(clause []token) bool {
+	var m mark
+	for i := range clause {
+		m |= clause[i].mark
+	}
+	return m&(markHedge|markRetracts) != 0 && contentOf(clause) <= 1
+}
+
+// contentOf counts the words that tell statements apart.
+func contentOf(tokens []token) int {
+	n := 0
+	for i := range tokens {
+		if tokens[i].mark&(markFiller|markRetracts) == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // spend takes one negator away: from the last clause up to the link that has one,
@@ -255,11 +346,16 @@ func (s *sense) readClause(tokens []token, unitAt []int8, matched uint64, cl spa
 		case m&markStress != 0:
 			stress++
 		case m&markNegates != 0:
+			if m&markAfter == 0 && pointless(unitAt[i+1:cl.last], matched) {
+				continue
+			}
 			negators++
 			switch {
 			case m&markAfter == 0:
 				pending = i
+				whole = whole != reachesBack(tokens, cl.first, i)
 			case pending >= 0:
+				whole = whole != reachesBack(tokens, cl.first, pending)
 				pending, undone = -1, pending // "is not forbidden"
 			default:
 				whole = !whole
@@ -275,7 +371,7 @@ func (s *sense) readClause(tokens []token, unitAt []int8, matched uint64, cl spa
 	for i := cl.first; i < cl.last; i++ {
 		m := tokens[i].mark
 		s.marks |= m
-		if m&markNegates != 0 && m&(markStress|markAfter) == 0 && i != undone {
+		if m&markNegates != 0 && m&(markStress|markAfter) == 0 && i != undone && !reachesBack(tokens, cl.first, i) {
 			under = !under
 		}
 		than = than || m&markThan != 0
@@ -295,6 +391,33 @@ func (s *sense) readClause(tokens []token, unitAt []int8, matched uint64, cl spa
 	return negators
 }
 
+// pointless says whether a negator governs units, and none of them matched:
+// "instead of the mount" where nothing speaks of the mount.
+func pointless(behind []int8, matched uint64) bool {
+	some := false
+	for _, u := range behind {
+		if u >= 0 && matched&(1<<u) != 0 {
+			return false
+		}
+		some = some || u >= 0
+	}
+	return some
+}
+
+// reachesBack says whether the negator at i governs its subject, too: "X is not
+// used", "X must never be used", but not "use X, not Y".
+func reachesBack(tokens []token, first, i int) bool {
+	if raw := tokens[i].raw; raw != "not" && raw != "never" || i == first || contentOf(tokens[first:i]) == 0 {
+		return false
+	}
+	switch tokens[i-1].raw {
+	case "is", "are", "was", "were", "be", "been", "has", "have", "had", "do", "does", "did", "must", "may", "can", "could", "should", "shall", "will",
+		"would", "need", "might":
+		return true
+	}
+	return false
+}
+
 // readOrder finds what the statement puts first. It returns the link between the
 // two and whether a negator is spent on it: "not X until Y" says that Y comes first.
 func (s *sense) readOrder(tokens []token, unitAt []int8, matched uint64, clauses []span, engaged []bool) (link int, spent bool) {
@@ -308,14 +431,13 @@ func (s *sense) readOrder(tokens []token, unitAt []int8, matched uint64, clauses
 			if m&links == 0 || tokens[i].raw == "then" && conditional(tokens[:i]) {
 				continue
 			}
-			end := len(tokens)
-			if unitsIn(tokens, unitAt, matched, clauses, engaged, 0, i) == 0 {
-				end = cl.last // "Before X, Y"
+			end := cl.last
+			far := unitsIn(tokens, unitAt, matched, clauses, engaged, 0, i)
+			if far == 0 { // "Before X, Y"
+				end = mainClause(tokens, unitAt, matched, i+1, cl.last)
+				far = unitsIn(tokens, unitAt, matched, clauses, engaged, end, clauseEnd(clauses, engaged, end))
 			}
-			near := unitsIn(tokens, unitAt, matched, clauses, engaged, i+1, end) // what stands with the link
-			far := unitsIn(tokens, unitAt, matched, clauses, engaged, 0, i) |
-				unitsIn(tokens, unitAt, matched, clauses, engaged, end, len(tokens))
-			near &^= far
+			near := unitsIn(tokens, unitAt, matched, clauses, engaged, i+1, end) &^ far // what stands with the link
 			if near == 0 || far == 0 {
 				return 0, false
 			}
@@ -336,6 +458,33 @@ func (s *sense) readOrder(tokens []token, unitAt []int8, matched uint64, clauses
 		}
 	}
 	return 0, false
+}
+
+// clauseEnd is where the first clause that counts from at on ends.
+func clauseEnd(clauses []span, engaged []bool, at int) int {
+	for number, cl := range clauses {
+		if engaged[number] && cl.last > at {
+			return cl.last
+		}
+	}
+	return at
+}
+
+// mainClause is where the statement goes on behind a clause that begins it and
+// ends in no comma, "before I publish I will count": at the next subject or verb.
+func mainClause(tokens []token, unitAt []int8, matched uint64, first, last int) int {
+	units := false
+	for i := first; i < last; i++ {
+		switch tokens[i].raw {
+		case "i", "we", "you", "they", "he", "she", "must", "may", "can", "should", "shall", "will", "do", "never":
+			if units {
+				return i
+			}
+		}
+		u := unitAt[i]
+		units = units || u >= 0 && matched&(1<<u) != 0
+	}
+	return last
 }
 
 // negatorOutside says whether a negator governs the part that is not behind the link.

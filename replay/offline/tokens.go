@@ -63,7 +63,7 @@ type segment struct {
 
 // maxSegment is the longest segment in tokens; a longer run of words (a minified
 // file, a log line) is cut, so that no segment holds enough words to match anything.
-const maxSegment = 48
+const maxSegment = 80
 
 // lexed is a list of texts cut into tokens and segments.
 type lexed struct {
@@ -261,6 +261,7 @@ func (l *lexer) close(g gap) {
 // joins two statements or where it is too long.
 func (l *lexer) finish(end int32) {
 	markWords(l.tokens[l.first:end])
+	l.question = l.question || asksByOrder(l.tokens[l.first:end])
 	head := mark(0)
 	if l.bullet {
 		head = l.header
@@ -277,6 +278,33 @@ func (l *lexer) finish(end int32) {
 	}
 	l.segments = append(l.segments, segment{start, end, l.question, head})
 	l.first = end
+}
+
+// asksByOrder says whether a sentence without a question mark offers a choice:
+// "should it stay, or go".
+func asksByOrder(tokens []token) bool {
+	if len(tokens) < 4 {
+		return false
+	}
+	switch second := tokens[1].raw; tokens[0].raw {
+	case "should", "shall", "does", "is", "are":
+	case "would":
+		if second == "be" {
+			return false
+		}
+	case "do":
+		if second != "you" && second != "we" && second != "they" && second != "i" {
+			return false
+		}
+	default:
+		return false
+	}
+	for i := range tokens {
+		if tokens[i].raw == "or" {
+			return true
+		}
+	}
+	return false
 }
 
 // word appends the tokens of one word: one, or two for a contraction.

@@ -109,18 +109,17 @@ func (r *Reading) lead(lo, first int) []token {
 	return r.tokens[at:lo]
 }
 
-// emptyBefore says whether the clause that ends before at is of filler words alone.
+// emptyBefore says whether the clause that ends before at is of filler words alone,
+// or remarks on what follows: "Consider this optional: ...".
 func (r *Reading) emptyBefore(at, first int) bool {
+	last := at
 	for at > first {
 		at--
-		if r.tokens[at].mark&markFiller == 0 {
-			return false
-		}
 		if r.tokens[at].gap >= gapClause {
-			return true
+			break
 		}
 	}
-	return true
+	return at == last || contentOf(r.tokens[at:last]) == 0 || remarks(r.tokens[at:last])
 }
 
 // tail are the words after hi that still speak about what stands before: the rest

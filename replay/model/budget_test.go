@@ -1,0 +1,50 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/doubletake-dev/doubletake/replay"
+)
+
+type fixedUsage replay.Usage
+
+func (u fixedUsage) Complete(context.Context, *replay.Request) (*replay.Reply, error) {
+	return &replay.Reply{Usage: replay.Usage(u)}, nil
+}
+
+func TestPriceCost(t *testing.T) {
+	tests := []struct {
+		name  string
+		price Price
+		usage replay.Usage
+		want  float64
+	}{
+		{"nothing", Price{Input: 2, Output: 8}, replay.Usage{}, 0},
+		{"a million each", Price{Input: 2, Output: 8}, replay.Usage{PromptTokens: 1e6, CompletionTokens: 1e6}, 10},
+		{"half cached", Price{Input: 2, CachedInput: 0.5, Output: 8}, replay.Usage{PromptTokens: 1e6, CachedTokens: 5e5}, 1.25},
+		{"cached without a price of its own", Price{Input: 2}, replay.Usage{PromptTokens: 1e6, CachedTokens: 5e5}, 2},
+	}
+	for _, tt := range tests {
+		if got := tt.price.Cost(tt.usage); math.Abs(got-tt.want) > 1e-12 {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestBudgetEnds(t *testing.T) {
+	budget := NewBudget(0.03)
+	m := NewBudgeted(fixedUsage{PromptTokens: 10_000}, budget, Price{Input: 1}) // a cent an answer
+	for i := range 5 {
+		_, err := m.Complete(context.Background(), &replay.Request{Model: "m"})
+		if spent := i >= 3; spent != errors.Is(err, ErrBudget) {
+			t.Errorf("answer %d: error %v", i+1, err)
+		}
+	}
+	free := NewBudgeted(fixedUsage{PromptTokens: 10_000}, NewBudget(0), Price{Input: 1e6})
+	if _, err := free.Complete(context.Background(), &replay.Request{}); err != nil {
+		t.Errorf("without a limit: %v", err)
+	}
+}
