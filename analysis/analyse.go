@@ -56,6 +56,7 @@ type analyser struct {
 	settings Settings
 	report   Report
 	main     []pairing.Pair
+	again    []pairing.Pair // of further replicates, in the comparison last made
 	queue    []pairing.Entry
 	notes    []string
 }
@@ -106,22 +107,27 @@ func (a *analyser) arm(role string) string {
 	return ""
 }
 
-func (a *analyser) match(first, second string) ([]pairing.Pair, error) {
+func (a *analyser) match(first, second string) (*pairing.Matching, error) {
 	m := pairing.Match(a.record, first, second)
 	for _, key := range m.Unmatched {
+		if key.Replicate > 0 {
+			continue // the other arm was not played again
+		}
 		a.notes = append(a.notes, fmt.Sprintf("episode %s has no partner: it was never played, or the run was stopped", key))
 	}
 	if len(m.Duplicates) > 0 {
 		return nil, fmt.Errorf("episode %s stands twice in the journal", m.Duplicates[0])
 	}
-	return m.Pairs, nil
+	return &m, nil
 }
 
 func (a *analyser) comparison(first, second string) (Comparison, []pairing.Pair, error) {
-	pairs, err := a.match(first, second)
+	m, err := a.match(first, second)
 	if err != nil {
 		return Comparison{}, nil, err
 	}
+	pairs := m.Pairs
+	a.again = m.Again
 	c := Comparison{Pairs: newPairTable(pairs), Discordant: map[string]pairing.Cell{}}
 	for i := range pairs {
 		if pairs[i].Cell.Discordant() {
@@ -186,7 +192,7 @@ func (a *analyser) setMain(first, second string, c Comparison, pairs []pairing.P
 	a.report.Baseline, a.report.Candidate = first, second
 	a.report.Pairs, a.report.Test = c.Pairs, c.Test
 	a.main = pairs
-	a.queue = pairing.Queue(a.record, pairs)
+	a.queue = pairing.Queue(a.record, pairs, a.again)
 }
 
 func newPairTable(pairs []pairing.Pair) PairTable {
@@ -200,7 +206,7 @@ func newPairTable(pairs []pairing.Pair) PairTable {
 // describe fills in the disagreements and what was not paired.
 func (a *analyser) describe() {
 	for _, entry := range a.queue {
-		d := Disagreement{ID: entry.ID, Title: entry.Title, Cell: entry.Cell, By: entry.By, Items: []pairing.ItemFate{}, Checks: []string{}}
+		d := Disagreement{ID: entry.ID, Title: entry.Title, Cell: entry.Cell, By: entry.By, Confirmed: entry.Confirmed, Items: []pairing.ItemFate{}, Checks: []string{}}
 		if entry.Divergence != nil {
 			d.Turn = entry.Divergence.Turn
 			d.Baseline = pairing.Describe(entry.Divergence.First)
@@ -233,10 +239,10 @@ func (a *analyser) success(arm string) Share {
 	var share Share
 	reference := a.arm(RoleReference)
 	for _, e := range a.record.Episodes {
-		if e.Arm != arm {
+		if e.Arm != arm || e.Replicate > 0 {
 			continue
 		}
-		expected := a.record.Episode(replay.Key{Fixture: e.Fixture, Arm: reference, Replicate: e.Replicate})
+		expected := a.record.Episode(replay.Key{Fixture: e.Fixture, Arm: reference})
 		switch pairing.Judge(a.record.Fixture(e.Fixture), e, expected).Answer {
 		case fixtures.Pass:
 			share.Passed++

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
@@ -67,7 +68,7 @@ func moved(record *replay.Record, incumbent, candidate string, class fixtures.Cl
 	old, now := decisions(record, incumbent), decisions(record, candidate)
 	var list []string
 	for _, e := range record.Episodes {
-		if e.Arm != candidate {
+		if e.Arm != candidate || e.Replicate > 0 {
 			continue
 		}
 		f := record.Fixture(e.Fixture)
@@ -96,7 +97,7 @@ func contradicted(v replay.Verdict) bool { return v == replay.Contradicted }
 func promptTokens(record *replay.Record, arm string) BeforeAfter {
 	var sum BeforeAfter
 	for _, e := range record.Episodes {
-		if e.Arm != arm {
+		if e.Arm != arm || e.Replicate > 0 {
 			continue
 		}
 		for _, c := range e.Compactions {
@@ -117,7 +118,7 @@ func promptTokens(record *replay.Record, arm string) BeforeAfter {
 func countCompactions(record *replay.Record, arm string) CompactionCounts {
 	counts := CompactionCounts{Findings: []string{}}
 	for _, e := range record.Episodes {
-		if e.Arm != arm {
+		if e.Arm != arm || e.Replicate > 0 {
 			continue
 		}
 		for _, c := range e.Compactions {
@@ -164,8 +165,10 @@ func usage(record *replay.Record) Usage {
 			note(*j.Exchange)
 		}
 	}
-	u := Usage{CostReason: "no prices in the config"}
-	for _, x := range seen {
+	u := Usage{}
+	cost, unpriced := 0.0, 0
+	for _, key := range slices.Sorted(maps.Keys(seen)) { // a sum of floats depends on its order
+		x := seen[key]
 		if x.Stored {
 			u.Cached++
 			continue
@@ -174,6 +177,16 @@ func usage(record *replay.Record) Usage {
 		u.PromptTokens += x.Usage.PromptTokens
 		u.CachedTokens += x.Usage.CachedTokens
 		u.CompletionTokens += x.Usage.CompletionTokens
+		if x.CostUSD == nil {
+			unpriced++
+		} else {
+			cost += *x.CostUSD
+		}
+	}
+	if unpriced > 0 {
+		u.CostReason = fmt.Sprintf("%d answers are of models without a price in the config", unpriced)
+	} else {
+		u.CostUSD = &cost
 	}
 	return u
 }

@@ -100,13 +100,15 @@ type IncumbentPart struct {
 
 // Disagreement is a discordant pair in short.
 type Disagreement struct {
-	ID        string       `json:"id"`
-	Title     string       `json:"title,omitempty"`
-	Cell      pairing.Cell `json:"cell"`
-	By        pairing.By   `json:"by_reference"`
-	Turn      int          `json:"turn,omitempty"`
-	Baseline  string       `json:"baseline"`  // what the first arm did at the divergence
-	Candidate string       `json:"candidate"` // what the second arm did there
+	ID    string       `json:"id"`
+	Title string       `json:"title,omitempty"`
+	Cell  pairing.Cell `json:"cell"`
+	By    pairing.By   `json:"by_reference"`
+	// Confirmed says whether the disagreement lasted when the pair was played again.
+	Confirmed *pairing.Confirmation `json:"confirmed"`
+	Turn      int                   `json:"turn,omitempty"`
+	Baseline  string                `json:"baseline"`  // what the first arm did at the divergence
+	Candidate string                `json:"candidate"` // what the second arm did there
 	// Items are the items that the candidate lost by then.
 	Items []pairing.ItemFate `json:"items"`
 	// Checks are the evidence of the checks that failed on one side only.
@@ -196,7 +198,8 @@ type Usage struct {
 	CachedTokens     int      `json:"cached_tokens"`
 	CompletionTokens int      `json:"completion_tokens"`
 	CostUSD          *float64 `json:"cost_usd"`
-	CostReason       string   `json:"cost_reason,omitempty"`
+	// CostReason says why the cost is null.
+	CostReason string `json:"cost_reason,omitempty"`
 }
 
 // Share is a count of a total.

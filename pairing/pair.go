@@ -63,7 +63,8 @@ type Side struct {
 
 // Matching is the pairs of two arms and what could not be paired.
 type Matching struct {
-	Pairs []Pair
+	// Pairs are those of replicate 0, Again those of further replicates.
+	Pairs, Again []Pair
 	// Unmatched are keys of one arm without a partner in the other.
 	Unmatched []replay.Key
 	// Duplicates are keys that stand more than once.
@@ -105,9 +106,14 @@ func Match(record *replay.Record, first, second string) Matching {
 		}
 		var expected *replay.Episode
 		if reference != nil {
-			expected = byKey[replay.Key{Fixture: e.Fixture, Arm: reference.Name, Replicate: e.Replicate}]
+			expected = byKey[replay.Key{Fixture: e.Fixture, Arm: reference.Name}]
 		}
-		m.Pairs = append(m.Pairs, pair(record.Fixture(e.Fixture), e, other, expected))
+		p := pair(record.Fixture(e.Fixture), e, other, expected)
+		if e.Replicate == 0 {
+			m.Pairs = append(m.Pairs, p)
+		} else {
+			m.Again = append(m.Again, p)
+		}
 	}
 	return m
 }

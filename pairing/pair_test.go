@@ -140,7 +140,7 @@ func TestSwap(t *testing.T) {
 			t.Fatalf("a against b %+v, b against a %+v", one, two)
 		}
 		discordant := one.Losses + one.Gains
-		if n := len(Queue(record(list, episodes...), ab.Pairs)); n != discordant {
+		if n := len(Queue(record(list, episodes...), ab.Pairs, nil)); n != discordant {
 			t.Fatalf("%d pairs in the queue, %d are discordant", n, discordant)
 		}
 	})
@@ -211,7 +211,7 @@ func TestQueueSaysWhatBecameOfItems(t *testing.T) {
 	for i, v := range []replay.Verdict{replay.Verbatim, replay.Absent, replay.Contradicted} {
 		r.Judgements = append(r.Judgements, &replay.Judgement{Key: b.Key, Compaction: i, Item: "c1", Class: fixtures.Constraint, Verdict: v})
 	}
-	queue := Queue(r, Match(r, "a", "b").Pairs)
+	queue := Queue(r, Match(r, "a", "b").Pairs, nil)
 	if len(queue) != 1 {
 		t.Fatalf("%d entries, want 1", len(queue))
 	}
@@ -229,5 +229,39 @@ func TestQueueSaysWhatBecameOfItems(t *testing.T) {
 	back, err := ReadQueue(dir)
 	if err != nil || len(back) != 1 || back[0].ID != "f" || back[0].Cell != Loss {
 		t.Errorf("read back %+v, %v", back, err)
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	f := fixture("f")
+	tests := []struct {
+		name string
+		// again are the last texts of a and b in further replicates.
+		again [][2]string
+		want  *Confirmation
+	}{
+		{"not played again", nil, nil},
+		{"three times the same", [][2]string{{"ok", "no"}, {"ok", "no"}, {"ok", "no"}}, &Confirmation{3, 3, Stable}},
+		{"once another way", [][2]string{{"ok", "no"}, {"ok", "ok"}}, &Confirmation{2, 1, Flaky}},
+		{"turned around", [][2]string{{"no", "ok"}}, &Confirmation{1, 0, Flaky}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			episodes := []*replay.Episode{episode(f, "a", "ok"), episode(f, "b", "no")}
+			for i, texts := range tt.again {
+				a, b := episode(f, "a", texts[0]), episode(f, "b", texts[1])
+				a.Replicate, b.Replicate = i+1, i+1
+				episodes = append(episodes, a, b)
+			}
+			r := record([]*fixtures.Fixture{f}, episodes...)
+			m := Match(r, "a", "b")
+			if len(m.Pairs) != 1 || m.Pairs[0].Cell != Loss {
+				t.Fatalf("pairs %+v, want the first play alone, a loss", m.Pairs)
+			}
+			got := Queue(r, m.Pairs, m.Again)[0].Confirmed
+			if (got == nil) != (tt.want == nil) || got != nil && *got != *tt.want {
+				t.Errorf("confirmed %+v, want %+v", got, tt.want)
+			}
+		})
 	}
 }

@@ -20,6 +20,8 @@ type Entry struct {
 	Differ []DifferingCheck `json:"checks_differ"`
 	// Items is what became of each item in the context from which each side went on.
 	Items []ItemFate `json:"items"`
+	// Confirmed is what playing the pair again gave; nil where it wasn't.
+	Confirmed *Confirmation `json:"confirmed"`
 	// FirstContext and SecondContext are where the contexts lie in the run directory.
 	FirstContext  string `json:"first_context,omitempty"`
 	SecondContext string `json:"second_context,omitempty"`
@@ -49,8 +51,54 @@ func (f ItemFate) Lost() bool {
 	return f.Second == replay.Absent || f.Second == replay.Contradicted
 }
 
-// Queue returns the discordant pairs, in the order of the pairs.
-func Queue(record *replay.Record, pairs []Pair) []Entry {
+// Confirmation is how a discordant pair came out when it was played again. The test
+// keeps the first plays, so that confirming cannot bias it.
+type Confirmation struct {
+	// Plays is how often the pair was played again with an outcome on both sides,
+	// Same how often it came out as at first.
+	Plays int   `json:"plays"`
+	Same  int   `json:"same"`
+	Label Label `json:"label"`
+}
+
+// Label says whether a disagreement lasts.
+type Label string
+
+// The labels.
+const (
+	Stable Label = "stable" // every play came out as the first
+	Flaky  Label = "flaky"
+)
+
+// confirm looks at the pairs of further replicates.
+func confirm(first *Pair, again []Pair) *Confirmation {
+	var c Confirmation
+	for i := range again {
+		p := &again[i]
+		if p.Fixture != first.Fixture || p.Replicate == first.Replicate {
+			continue
+		}
+		switch p.Cell {
+		case BothPass, BothFail, Loss, Gain:
+			c.Plays++
+		}
+		if p.Cell == first.Cell {
+			c.Same++
+		}
+	}
+	if c.Plays == 0 {
+		return nil
+	}
+	c.Label = Flaky
+	if c.Same == c.Plays {
+		c.Label = Stable
+	}
+	return &c
+}
+
+// Queue returns the discordant pairs among pairs, in their order. Again are the pairs
+// of further replicates, which confirm the first.
+func Queue(record *replay.Record, pairs, again []Pair) []Entry {
 	verdicts := map[replay.DecisionKey]replay.Verdict{}
 	for _, j := range record.Judgements {
 		verdicts[j.Decision()] = j.Verdict
@@ -60,7 +108,7 @@ func Queue(record *replay.Record, pairs []Pair) []Entry {
 		if !p.Cell.Discordant() {
 			continue
 		}
-		entry := Entry{Pair: p, Differ: differing(p), FirstContext: contextPath(p.First), SecondContext: contextPath(p.Second)}
+		entry := Entry{Pair: p, Differ: differing(p), FirstContext: contextPath(p.First), SecondContext: contextPath(p.Second), Confirmed: confirm(&p, again)}
 		f := record.Fixture(p.Fixture)
 		for _, item := range f.MustSurvive {
 			entry.Items = append(entry.Items, ItemFate{

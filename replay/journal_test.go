@@ -299,7 +299,7 @@ func FuzzOpenJournal(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range [][]byte{nil, line, line[:len(line)-1], line[:5], append([]byte("\n\n"), line...), []byte("\ufeff{}\r\n"), []byte(`x,"sum":""}` + "\n")} {
+	for _, seed := range [][]byte{nil, line, line[:len(line)-1], line[:5], append([]byte("\n\n"), line...), []byte("\ufeff{}\r\n"), []byte(`x,"sum":""}` + "\n"), []byte(`,"sum":"}`)} {
 		f.Add(seed)
 	}
 	path := filepath.Join(f.TempDir(), "j.jsonl")

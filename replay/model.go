@@ -41,6 +41,8 @@ type Reply struct {
 	Key fixtures.Hash
 	// Stored says that the answer came from the cache, paid by an earlier run.
 	Stored bool
+	// CostUSD is what the answer cost, nil where the model's price is not known.
+	CostUSD *float64
 }
 
 // Usage is what one answer cost in tokens.
@@ -58,11 +60,12 @@ type Exchange struct {
 	Stored      bool          `json:"stored,omitempty"`
 	Fingerprint string        `json:"fingerprint,omitempty"`
 	Usage       Usage         `json:"usage"`
+	CostUSD     *float64      `json:"cost_usd,omitempty"`
 }
 
 // Exchange summarises the reply for the journal.
 func (r *Reply) Exchange(purpose string) Exchange {
-	return Exchange{For: purpose, Key: r.Key, Stored: r.Stored, Fingerprint: r.Fingerprint, Usage: r.Usage}
+	return Exchange{For: purpose, Key: r.Key, Stored: r.Stored, Fingerprint: r.Fingerprint, Usage: r.Usage, CostUSD: r.CostUSD}
 }
 
 // Counter counts the tokens of a message as the agent's model would.

@@ -102,6 +102,9 @@ func (t *textReport) disagreements() {
 		if d.By == pairing.Accepted {
 			t.printf("  (against an accepted trace)")
 		}
+		if c := d.Confirmed; c != nil {
+			t.printf("  %s: the same in %d of %d further plays", c.Label, c.Same, c.Plays)
+		}
 		t.printf("\n")
 		if d.Title != "" {
 			t.wrap(8, d.Title)
@@ -346,6 +349,9 @@ func (t *textReport) cost() {
 	u := t.r.Usage
 	t.title("Cost")
 	t.printf("  %d answers asked for, %d from the cache; %d prompt tokens (%d cached by the provider), %d completion tokens\n", u.Requests, u.Cached, u.PromptTokens, u.CachedTokens, u.CompletionTokens)
+	if u.CostUSD != nil && *u.CostUSD > 0 {
+		t.printf("  %.4f US dollars\n", *u.CostUSD)
+	}
 	c := t.r.Control
 	switch {
 	case c.Discordant != nil:

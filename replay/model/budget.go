@@ -73,8 +73,11 @@ func (b *Budgeted) Complete(ctx context.Context, request *replay.Request) (*repl
 		return nil, fmt.Errorf("asking model %s: %w", request.Model, ErrBudget)
 	}
 	reply, err := b.model.Complete(ctx, request)
-	if err == nil {
-		b.budget.spend(b.price.Cost(reply.Usage))
+	if err != nil {
+		return nil, err
 	}
-	return reply, err
+	cost := b.price.Cost(reply.Usage)
+	b.budget.spend(cost)
+	reply.CostUSD = &cost
+	return reply, nil
 }
