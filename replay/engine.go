@@ -34,6 +34,12 @@ type Engine struct {
 // cannot be read or the folder not be written; a fault of a provider or a compactor
 // is an episode's own.
 func (e *Engine) Play(ctx context.Context, folder *Folder, set []*fixtures.Fixture, arms []Arm) error {
+	return e.PlayReplicate(ctx, folder, set, arms, 0)
+}
+
+// PlayReplicate is Play for a further replicate of each episode. Its answers are
+// never those of another replicate.
+func (e *Engine) PlayReplicate(ctx context.Context, folder *Folder, set []*fixtures.Fixture, arms []Arm, replicate int) error {
 	done, err := finished(folder)
 	if err != nil {
 		return err
@@ -43,7 +49,7 @@ func (e *Engine) Play(ctx context.Context, folder *Folder, set []*fixtures.Fixtu
 	for _, f := range set {
 		shared := &sharedStage{load: sync.OnceValues(func() (*staging, error) { return e.stage(f) })}
 		for _, arm := range arms {
-			key := Key{Fixture: f.Hash, Arm: arm.Name}
+			key := Key{Fixture: f.Hash, Arm: arm.Name, Replicate: replicate}
 			if done[key] {
 				continue
 			}

@@ -341,8 +341,30 @@ func ReadRecord(dir string) (*Record, error) {
 		return nil, err
 	}
 	r.Damaged += damaged
-	r.Judgements = LatestJudgements(r.current(judgements))
+	r.Judgements = r.orderJudgements(LatestJudgements(r.current(judgements)))
 	return r, nil
+}
+
+// orderJudgements lists judgements by episode, compaction and item, whatever order
+// they were found in.
+func (r *Record) orderJudgements(judgements []*Judgement) []*Judgement {
+	type place struct{ episode, compaction, item int }
+	episodes := map[Key]int{}
+	items := map[DecisionKey]int{}
+	for i, e := range r.Episodes {
+		episodes[e.Key] = i
+		for k, item := range r.Fixture(e.Fixture).MustSurvive {
+			items[DecisionKey{Key: e.Key, Item: item.ID}] = k
+		}
+	}
+	at := func(j *Judgement) place {
+		return place{episodes[j.Key], j.Compaction, items[DecisionKey{Key: j.Key, Item: j.Item}]}
+	}
+	slices.SortStableFunc(judgements, func(a, b *Judgement) int {
+		x, y := at(a), at(b)
+		return cmp.Or(cmp.Compare(x.episode, y.episode), cmp.Compare(x.compaction, y.compaction), cmp.Compare(x.item, y.item))
+	})
+	return judgements
 }
 
 // current leaves out the judgements of compactions that no longer count, because

@@ -17,6 +17,7 @@ import (
 	"github.com/doubletake-dev/doubletake/analysis"
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay/compact"
+	"github.com/doubletake-dev/doubletake/replay/model"
 )
 
 // configFile is the config that is read where no other is named.
@@ -33,6 +34,7 @@ type config struct {
 	Test       testConfig                 `yaml:"test"`
 	Limits     limitsConfig               `yaml:"limits"`
 	Cache      cacheConfig                `yaml:"cache"`
+	Prices     map[string]model.Price     `yaml:"prices"` // by model name
 
 	dir string // where the file lies: paths in it are relative to that
 }
@@ -66,6 +68,7 @@ type nightlyConfig struct {
 	Incumbent string `yaml:"incumbent"`
 	Candidate string `yaml:"candidate"`
 	Control   *bool  `yaml:"control"`
+	Confirm   int    `yaml:"confirm"`
 }
 
 type testConfig struct {
@@ -80,6 +83,7 @@ type limitsConfig struct {
 	Concurrency       int      `yaml:"concurrency"`
 	RequestsPerMinute int      `yaml:"requests_per_minute"`
 	TokensPerMinute   int      `yaml:"tokens_per_minute"`
+	MaxCostUSD        float64  `yaml:"max_cost_usd"`
 	Timeout           duration `yaml:"timeout"`
 	Tries             int      `yaml:"tries"`
 }
@@ -187,6 +191,7 @@ func (c *config) validate() error {
 	for name, n := range map[string]int{
 		"agent.window": c.Agent.Window, "agent.step_limit": c.Agent.StepLimit, "limits.concurrency": c.Limits.Concurrency,
 		"limits.requests_per_minute": c.Limits.RequestsPerMinute, "limits.tokens_per_minute": c.Limits.TokensPerMinute, "limits.tries": c.Limits.Tries,
+		"nightly.confirm": c.Nightly.Confirm,
 	} {
 		if n < 0 {
 			return fmt.Errorf("%s: %d is negative", name, n)

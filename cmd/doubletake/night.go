@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -185,17 +186,22 @@ func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
 	if n.counter, err = model.NewCounter(n.settings.Model); err != nil {
 		return err
 	}
+	budget := model.NewBudget(n.config.Limits.MaxCostUSD)
 	open := func(at model.Endpoint) (*model.Cached, error) {
 		client, err := model.NewClient(at)
 		if err != nil {
 			return nil, err
 		}
-		return model.NewCached(model.NewLimited(client, limit, n.counter), client.Identity(), dir, mode)
+		paid := model.NewBudgeted(client, budget, n.config.Prices)
+		return model.NewCached(model.NewLimited(paid, limit, n.counter), client.Identity(), dir, mode)
 	}
 	if n.agent, err = open(agent); err != nil {
 		return err
 	}
 	if n.judge, err = open(judgeAt); err != nil {
+		return err
+	}
+	if err := n.priced(); err != nil {
 		return err
 	}
 	identity := func(e model.Endpoint) string { return first(e.Identity, strings.TrimSuffix(e.BaseURL, "/")) }
@@ -204,6 +210,25 @@ func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
 		Endpoint: identity(agent), JudgeEndpoint: identity(judgeAt), Seed: n.settings.Seed,
 		SetName: filepath.Base(n.set.Name), SetVersion: n.set.Version, SetHash: n.set.Hash,
 		Vocabulary: n.counter.Vocabulary, VocabularyOwn: n.counter.Exact || n.offline,
+	}
+	return nil
+}
+
+// priced says which model lacks a price where the money is limited.
+func (n *night) priced() error {
+	if n.config.Limits.MaxCostUSD == 0 {
+		return nil
+	}
+	names := []string{n.settings.Model, n.judgeAs}
+	for _, c := range n.config.Compactors {
+		if c.Model != "" {
+			names = append(names, c.Model)
+		}
+	}
+	for _, name := range names {
+		if _, ok := n.config.Prices[name]; !ok {
+			return usageError("limits.max_cost_usd is set, and prices has no entry for the model %s; add prices: {%s: {input: USD, output: USD}}, per million tokens", name, name)
+		}
 	}
 	return nil
 }
@@ -339,10 +364,43 @@ func (n *night) play(folder *replay.Folder) error {
 	if err := engine.Play(n.cli.Context, folder, n.fixtures, n.arms); err != nil {
 		return err
 	}
+	if err := n.confirm(engine, folder); err != nil {
+		return err
+	}
 	examiner := &judge.Judge{
 		Model: n.judge, Name: n.judgeAs, Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Progress: progress.decisions,
 	}
 	return examiner.Run(n.cli.Context, folder)
+}
+
+// confirm plays the discordant pairs of the main comparison again, as often as the
+// config says. The test keeps the first plays.
+func (n *night) confirm(engine *replay.Engine, folder *replay.Folder) error {
+	if n.config.Nightly.Confirm == 0 {
+		return nil
+	}
+	found, err := analysis.Load(folder.Dir)
+	if err != nil {
+		return err
+	}
+	var discordant []*fixtures.Fixture
+	for _, entry := range found.Queue {
+		if i := slices.IndexFunc(n.fixtures, func(f *fixtures.Fixture) bool { return f.Hash == entry.Fixture }); i >= 0 {
+			discordant = append(discordant, n.fixtures[i])
+		}
+	}
+	var pair []replay.Arm
+	for _, arm := range n.arms {
+		if arm.Name == found.Report.Baseline || arm.Name == found.Report.Candidate {
+			pair = append(pair, arm)
+		}
+	}
+	for replicate := range n.config.Nightly.Confirm {
+		if err := engine.PlayReplicate(n.cli.Context, folder, discordant, pair, replicate+1); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stopped says how to go on with a run that did not come to its end.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -53,28 +54,46 @@ func (j *Judge) Run(ctx context.Context, folder *replay.Folder) error {
 	for _, decisions := range todo {
 		total += len(decisions)
 	}
+	// One limit holds for the questions of all episodes together: most episodes have
+	// too few of their own to keep a provider busy.
+	slots := make(chan struct{}, max(1, j.Concurrency))
+	var mu sync.Mutex
 	done := 0
+	group, inner := errgroup.WithContext(ctx)
 	for _, decisions := range todo {
-		judgements := make([]*replay.Judgement, len(decisions))
-		group, inner := errgroup.WithContext(ctx)
-		group.SetLimit(max(1, j.Concurrency))
-		for i, d := range decisions {
-			group.Go(func() (err error) {
-				judgements[i], err = j.decide(inner, record, d)
-				return err
-			})
-		}
-		err := group.Wait()
-		decided := slices.DeleteFunc(judgements, func(j *replay.Judgement) bool { return j == nil })
-		if err := errors.Join(err, folder.Judgements.Append(decided...)); err != nil {
+		group.Go(func() error {
+			err := j.judge(inner, folder, record, decisions, slots)
+			mu.Lock()
+			defer mu.Unlock()
+			done += len(decisions)
+			if err == nil && j.Progress != nil {
+				j.Progress(done, total)
+			}
 			return err
-		}
-		done += len(decisions)
-		if j.Progress != nil {
-			j.Progress(done, total)
-		}
+		})
 	}
-	return nil
+	return group.Wait()
+}
+
+// judge finds and journals the verdicts of one episode.
+func (j *Judge) judge(ctx context.Context, folder *replay.Folder, record *replay.Record, decisions []decision, slots chan struct{}) error {
+	judgements := make([]*replay.Judgement, len(decisions))
+	group, inner := errgroup.WithContext(ctx)
+	for i, d := range decisions {
+		group.Go(func() (err error) {
+			select {
+			case slots <- struct{}{}:
+				defer func() { <-slots }()
+			case <-inner.Done():
+				return context.Cause(inner)
+			}
+			judgements[i], err = j.decide(inner, record, d)
+			return err
+		})
+	}
+	err := group.Wait()
+	decided := slices.DeleteFunc(judgements, func(j *replay.Judgement) bool { return j == nil })
+	return errors.Join(err, folder.Judgements.Append(decided...))
 }
 
 // open lists the decisions without a scored verdict, by episode.
@@ -87,6 +106,9 @@ func (j *Judge) open(record *replay.Record) [][]decision {
 	}
 	var todo [][]decision
 	for _, e := range record.Episodes {
+		if e.Replicate > 0 {
+			continue // further plays confirm what the agent did, not what survived
+		}
 		f := record.Fixture(e.Fixture)
 		var decisions []decision
 		for i := range e.Compactions {

@@ -59,12 +59,13 @@ func (b *Budget) spend(cost float64) {
 type Budgeted struct {
 	model  replay.Model
 	budget *Budget
-	price  Price
+	prices map[string]Price
 }
 
-// NewBudgeted wraps a model whose answers cost price.
-func NewBudgeted(model replay.Model, budget *Budget, price Price) *Budgeted {
-	return &Budgeted{model, budget, price}
+// NewBudgeted wraps a model with the prices by model name. Answers of a model without
+// a price have no cost and take nothing from the budget.
+func NewBudgeted(model replay.Model, budget *Budget, prices map[string]Price) *Budgeted {
+	return &Budgeted{model, budget, prices}
 }
 
 // Complete asks unless the budget is spent.
@@ -76,7 +77,11 @@ func (b *Budgeted) Complete(ctx context.Context, request *replay.Request) (*repl
 	if err != nil {
 		return nil, err
 	}
-	cost := b.price.Cost(reply.Usage)
+	price, known := b.prices[request.Model]
+	if !known {
+		return reply, nil
+	}
+	cost := price.Cost(reply.Usage)
 	b.budget.spend(cost)
 	reply.CostUSD = &cost
 	return reply, nil

@@ -36,14 +36,14 @@ func TestPriceCost(t *testing.T) {
 
 func TestBudgetEnds(t *testing.T) {
 	budget := NewBudget(0.03)
-	m := NewBudgeted(fixedUsage{PromptTokens: 10_000}, budget, Price{Input: 1}) // a cent an answer
+	m := NewBudgeted(fixedUsage{PromptTokens: 10_000}, budget, map[string]Price{"m": {Input: 1}}) // a cent an answer
 	for i := range 5 {
 		_, err := m.Complete(context.Background(), &replay.Request{Model: "m"})
 		if spent := i >= 3; spent != errors.Is(err, ErrBudget) {
 			t.Errorf("answer %d: error %v", i+1, err)
 		}
 	}
-	free := NewBudgeted(fixedUsage{PromptTokens: 10_000}, NewBudget(0), Price{Input: 1e6})
+	free := NewBudgeted(fixedUsage{PromptTokens: 10_000}, NewBudget(0), map[string]Price{"": {Input: 1e6}})
 	if _, err := free.Complete(context.Background(), &replay.Request{}); err != nil {
 		t.Errorf("without a limit: %v", err)
 	}

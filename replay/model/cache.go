@@ -209,7 +209,7 @@ func (c *Cached) key(request *replay.Request) (cache.ActionID, fixtures.Hash, er
 		MaxTokens                int
 		JSON                     bool
 		Replicate                int
-	}{keyVersion, c.endpoint, request.Model, wireMessages(request.Messages), request.Tools, 0, request.Seed, request.MaxTokens, request.JSON, request.Replicate}
+	}{keyVersion, c.endpoint, request.Model, wireMessages(request.Messages), wireTools(request.Tools), 0, request.Seed, request.MaxTokens, request.JSON, request.Replicate}
 	data, err := fixtures.MarshalPlain(parts)
 	if err != nil {
 		return cache.ActionID{}, "", err
@@ -226,7 +226,19 @@ func (c *Cached) key(request *replay.Request) (cache.ActionID, fixtures.Hash, er
 func wireMessages(messages []fixtures.Message) []fixtures.Message {
 	out := make([]fixtures.Message, len(messages))
 	for i, m := range messages {
-		out[i] = fixtures.Message{Role: m.Role, Content: m.Content, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID}
+		out[i] = fixtures.Message{Role: m.Role, Content: m.Content, ToolCallID: m.ToolCallID}
+		for _, call := range m.ToolCalls {
+			out[i].ToolCalls = append(out[i].ToolCalls, fixtures.ToolCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
+		}
+	}
+	return out
+}
+
+// wireTools does the same for tools.
+func wireTools(tools []fixtures.Tool) []fixtures.Tool {
+	out := make([]fixtures.Tool, len(tools))
+	for i, t := range tools {
+		out[i] = fixtures.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
 	}
 	return out
 }

@@ -62,8 +62,19 @@ func markWords(tokens []token) {
 		if t.mark&markBreaks != 0 || i > 0 && subordinates(tokens[i:]) {
 			t.gap = max(t.gap, gapClause)
 		}
-		if stem(t.raw) == "leav" || t.raw == "left" {
-			leaveAlone(tokens[i:])
+		switch stem(t.raw) {
+		case "leav", "left":
+			apart(tokens[i:], "alone", "modify")
+		case "hold", "held":
+			apart(tokens[i:], "back", "")
+		case "may":
+			if t.mark&markPermits != 0 && (i > 0 && (tokens[i-1].raw == "i" || tokens[i-1].raw == "we") || i+1 < len(tokens) && tokens[i+1].raw == "have") {
+				t.mark = markHedge | markFiller // "I may", not "you may"
+			}
+		case "stop", "ceas", "quit", "skip":
+			if i+1 < len(tokens) && len(tokens[i+1].raw) > 5 && strings.HasSuffix(tokens[i+1].raw, "ing") {
+				t.mark = markNegates | markFiller
+			}
 		}
 		if (t.raw == "and" || t.raw == "or" || t.raw == "und" || t.raw == "y") && negatedSoon(tokens[i+1:]) {
 			t.gap = max(t.gap, gapClause)
@@ -88,14 +99,21 @@ func subordinates(tokens []token) bool {
 	return false
 }
 
-// leaveAlone reads "leave X alone" as "do not modify X".
-func leaveAlone(tokens []token) {
+// apart reads a verb whose particle stands behind its object: "leave X alone" is
+// "do not modify X", and "hold X back" negates what is done with X.
+func apart(tokens []token, particle, fold string) {
 	for i := 1; i < len(tokens) && tokens[i].gap < gapClause; i++ {
-		if tokens[i].raw == "alone" {
-			tokens[0].mark |= markFiller
-			tokens[i].fold, tokens[i].mark = "modify", markNegates|markAfter
-			return
+		if tokens[i].raw != particle {
+			continue
 		}
+		tokens[0].mark |= markFiller
+		tokens[i].mark = markNegates | markAfter
+		if fold == "" {
+			tokens[i].mark |= markFiller
+		} else {
+			tokens[i].fold = fold
+		}
+		return
 	}
 }
 
@@ -186,6 +204,10 @@ func phrase(tokens []token) (length int, fold string, m mark) {
 		if n, f, k := phraseOf(tokens, "", markOpen, "no decision", "no answer", "no reply", "no choice"); n > 0 {
 			return n, f, k
 		}
+		if n, f, k := phraseOf(tokens, "", markPermits, "no need to wait", "no need to wait for", "no need to wait until", "no harm in", "no harm",
+			"no objection to", "no objections to"); n > 0 {
+			return n, f, k
+		}
 		return phraseOf(tokens, "", markFiller, "no problem", "no worries", "no doubt", "no rush", "no hurry",
 			"no matter what", "no exceptions", "no exception")
 	case "not":
@@ -206,6 +228,11 @@ func phrase(tokens []token) (length int, fold string, m mark) {
 			return n, f, k
 		}
 		return phraseOf(tokens, "", markFiller, "not only", "not just", "not a problem", "not forget", "not to forget", "not to mention")
+	case "nothing":
+		return phraseOf(tokens, "", markPermits, "nothing against", "nothing wrong with")
+	case "prefer", "hope", "aim":
+		raw := tokens[0].raw
+		return phraseOf(tokens, "", markHedge, raw+" to", raw+" not to")
 	case "rather":
 		return phraseOf(tokens, "", markNegates, "rather than")
 	case "instead":
@@ -225,7 +252,7 @@ func phrase(tokens []token) (length int, fold string, m mark) {
 		return phraseOf(tokens, "", markHedge, "where possible", "where feasible")
 	case "would":
 		if n, f, k := phraseOf(tokens, "", markHedge, "would be nice", "would be good", "would be great", "would be better", "would be ideal",
-			"would be preferable"); n > 0 {
+			"would be preferable", "would rather", "would prefer", "would prefer to"); n > 0 {
 			return n, f, k
 		}
 		return phraseOf(tokens, "", markAsks, "would you like", "would you prefer", "would you rather")

@@ -111,13 +111,13 @@ func (r *Reading) shortened(u unit, tokens []token, i int) int {
 func (r *Reading) replaced(c *statement, w *match) uint64 {
 	var units uint64
 	for number, u := range c.units {
-		if u.kind == kindWord || w.matched&(1<<number) != 0 {
+		if w.matched&(1<<number) != 0 || u.kind == kindWord && !c.onlyThis(u.token) {
 			continue
 		}
 		mine := neighboursOf(c.tokens, u.token, u.token+tokensOf(u))
 		for i := 0; i < len(w.tokens); i++ {
 			at := w.tokens[i].ident
-			if at == 0 && u.kind.strong() && w.unitAt[i] < 0 && w.tokens[i].mark&markFiller == 0 && onlyMissing(c, w, number) {
+			if at == 0 && w.unitAt[i] < 0 && w.tokens[i].mark&markFiller == 0 && onlyMissing(c, w, number) {
 				// "on branch main" where the claim has "on branch feat/x"
 				if theirs := neighboursOf(w.tokens, i, i+1); mine.before != "" && mine.before == theirs.before && mine.word == theirs.word {
 					units |= 1 << number
@@ -146,6 +146,18 @@ func (r *Reading) replaced(c *statement, w *match) uint64 {
 // onlyMissing says whether the passage holds all of the claim but that unit.
 func onlyMissing(c *statement, w *match, number int) bool {
 	return len(c.units) > 3 && w.matched == c.all&^(1<<number)
+}
+
+// onlyThis says whether the claim allows only the word at i: "only against develop".
+func (c *statement) onlyThis(i int) bool {
+	if i < 2 || c.tokens[i].gap >= gapClause {
+		return false
+	}
+	switch c.tokens[i-1].raw {
+	case "against", "on", "onto", "to", "in", "into", "from", "at", "via", "under", "with", "through":
+		return c.tokens[i-2].raw == "only"
+	}
+	return c.tokens[i-1].raw == "only"
 }
 
 func tokensOf(u unit) int { return len(u.parts) }

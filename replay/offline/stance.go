@@ -2,6 +2,7 @@ package offline
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -302,6 +303,9 @@ func (r *Reading) differs(c *statement, w *match, from, to int32) string {
 		return "order"
 	case a.bound == onlyAfter && !b.negated && unconditional(w.tokens) && a.earlier&w.matched != 0 && a.later&w.matched != 0:
 		return "condition dropped"
+	case a.bound == onlyAfter && b.bound == noBound && lacking(w.tokens) && 2*bits.OnesCount64(b.negation.in&a.earlier) > bits.OnesCount64(w.matched&a.earlier) &&
+		b.negation.out&^b.negation.in&a.later != 0:
+		return "condition dropped"
 	case exchanged(c, w), wordsExchanged(c, w):
 		return "values exchanged"
 	}
@@ -364,6 +368,11 @@ func hasOptions(tokens []token) bool {
 		}
 	}
 	return false
+}
+
+// lacking says whether the passage does something without something.
+func lacking(tokens []token) bool {
+	return slices.ContainsFunc(tokens, func(t token) bool { return t.raw == "without" && t.mark&markNegates != 0 })
 }
 
 // unconditional says whether a passage makes nothing wait for anything.

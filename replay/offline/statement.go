@@ -172,6 +172,8 @@ type clause struct {
 	of    int    // how many units it has, matched or not
 	odd   bool   // an odd number of negators
 	plain bool   // the same, with the one that is spent on an "until"
+	lead  uint64 // its first unit
+	bare  bool   // it has no content but units
 }
 
 // bound is what an "until" or "unless" says.
@@ -229,9 +231,15 @@ func readSense(tokens []token, unitAt []int8, matched uint64) sense {
 		}
 		c := clause{odd: negators[number]%2 == 1, plain: unspent[number]%2 == 1}
 		var all uint64
-		for _, u := range unitAt[cl.first:cl.last] {
-			if u >= 0 {
+		c.bare = true
+		for i := cl.first; i < cl.last; i++ {
+			if u := unitAt[i]; u >= 0 {
 				all |= 1 << u
+				if c.lead == 0 {
+					c.lead = all
+				}
+			} else if tokens[i].mark&markFiller == 0 {
+				c.bare = false
 			}
 		}
 		c.units, c.of = all&matched, bits.OnesCount64(all)
@@ -284,14 +292,21 @@ func (s *sense) polarity(passage *sense) (turned, lost bool) {
 				shared, odd = n, its
 			}
 		}
-		have := bits.OnesCount64(c.units)
-		if odd == own || 2*bits.OnesCount64(flipped&c.units) <= have {
+		have, gone := bits.OnesCount64(c.units), bits.OnesCount64(flipped&c.units)
+		if odd == own || 2*gone < have || 2*gone == have && flipped&c.lead == 0 {
 			continue
 		}
-		if float64(have) >= enough*float64(c.of)-1e-9 || odd && have > 1 {
+		if float64(have) >= enough*float64(c.of)-1e-9 || odd && (have > 1 || flipped&c.lead != 0) {
 			turned = true
 		} else {
 			lost = true
+		}
+	}
+	// "..., not on main" denies what the claim says outright.
+	outright := s.negation.out &^ s.negation.in
+	for _, d := range passage.clauses {
+		if d.odd && d.bare && d.units != 0 && d.units&^outright == 0 && d.units&^passage.negation.in == 0 && len(passage.clauses) > 1 {
+			turned = true
 		}
 	}
 	if !plain && s.bound != noBound && passage.bound != noBound && s.bound != passage.bound {
@@ -422,6 +437,18 @@ func reachesBack(tokens []token, first, i int) bool {
 // two and whether a negator is spent on it: "not X until Y" says that Y comes first.
 func (s *sense) readOrder(tokens []token, unitAt []int8, matched uint64, clauses []span, engaged []bool) (link int, spent bool) {
 	const links = markBefore | markLater | markExcept
+	for i := range tokens {
+		if raw := tokens[i].raw; raw != "afterwards" && raw != "afterward" {
+			continue
+		}
+		from := i // "X first and Y afterwards"
+		for from > 0 && tokens[from].gap < gapClause && tokens[from].raw != "and" {
+			from--
+		}
+		s.earlier = unitsIn(tokens, unitAt, matched, clauses, engaged, 0, from)
+		s.later = unitsIn(tokens, unitAt, matched, clauses, engaged, from, i) &^ s.earlier
+		return 0, false
+	}
 	for number, cl := range clauses {
 		if !engaged[number] {
 			continue
@@ -431,18 +458,19 @@ func (s *sense) readOrder(tokens []token, unitAt []int8, matched uint64, clauses
 			if m&links == 0 || tokens[i].raw == "then" && conditional(tokens[:i]) {
 				continue
 			}
-			end := cl.last
+			end, rest := cl.last, tokens[:i]
 			far := unitsIn(tokens, unitAt, matched, clauses, engaged, 0, i)
 			if far == 0 { // "Before X, Y"
 				end = mainClause(tokens, unitAt, matched, i+1, cl.last)
-				far = unitsIn(tokens, unitAt, matched, clauses, engaged, end, clauseEnd(clauses, engaged, end))
+				last := clauseEnd(clauses, engaged, end)
+				rest, far = tokens[end:last], unitsIn(tokens, unitAt, matched, clauses, engaged, end, last)
 			}
 			near := unitsIn(tokens, unitAt, matched, clauses, engaged, i+1, end) &^ far // what stands with the link
 			if near == 0 || far == 0 {
 				return 0, false
 			}
 			switch {
-			case m&markExcept != 0 && s.negated && negatorOutside(tokens, i, end):
+			case m&markExcept != 0 && s.negated && negated(rest):
 				s.earlier, s.later, s.bound = near, far, onlyAfter
 				return i, true
 			case m&(markExcept|markBefore) == markExcept:
@@ -487,10 +515,10 @@ func mainClause(tokens []token, unitAt []int8, matched uint64, first, last int) 
 	return last
 }
 
-// negatorOutside says whether a negator governs the part that is not behind the link.
-func negatorOutside(tokens []token, link, end int) bool {
+// negated says whether a negator stands among the tokens.
+func negated(tokens []token) bool {
 	for i := range tokens {
-		if (i < link || i >= end) && tokens[i].mark&(markNegates|markStress) != 0 && tokens[i].mark&markAfter == 0 {
+		if tokens[i].mark&(markNegates|markStress) != 0 {
 			return true
 		}
 	}
