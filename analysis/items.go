@@ -116,7 +116,7 @@ func promptTokens(record *replay.Record, arm string) BeforeAfter {
 
 // countCompactions counts what came of an arm's compactions.
 func countCompactions(record *replay.Record, arm string) CompactionCounts {
-	counts := CompactionCounts{Findings: []string{}}
+	counts := CompactionCounts{Findings: []string{}, Rules: countRules(record, arm)}
 	for _, e := range record.Episodes {
 		if e.Arm != arm || e.Replicate > 0 {
 			continue
@@ -139,8 +139,28 @@ func countCompactions(record *replay.Record, arm string) CompactionCounts {
 			if c.Status != replay.Compacted {
 				counts.Findings = append(counts.Findings, place+string(c.Status)+": "+c.Reason)
 			}
-			for _, finding := range c.Findings {
-				counts.Findings = append(counts.Findings, place+finding)
+		}
+	}
+	return counts
+}
+
+// countRules counts at how many of an arm's compactions each rule held.
+func countRules(record *replay.Record, arm string) map[replay.Rule]RuleCount {
+	counts := map[replay.Rule]RuleCount{}
+	for _, e := range record.Episodes {
+		if e.Arm != arm || e.Replicate > 0 {
+			continue
+		}
+		for _, c := range e.Compactions {
+			for _, result := range c.Rules {
+				count := counts[result.Rule]
+				count.Checked++
+				if result.Held {
+					count.Held++
+				} else if count.First == "" {
+					count.First = fmt.Sprintf("%s, after turn %d: %s", e.ConversationID, c.AfterTurn, result.Counter)
+				}
+				counts[result.Rule] = count
 			}
 		}
 	}

@@ -154,8 +154,18 @@ type CompactionCounts struct {
 	Error     int `json:"error"`
 	// NotSmaller counts the compactions whose output is no smaller than their input.
 	NotSmaller int `json:"not_smaller"`
-	// Findings are what was broken, each with its place.
+	// Findings are the compactions that gave nothing, each with its place.
 	Findings []string `json:"findings"`
+	// Rules are what a compactor must never break.
+	Rules map[replay.Rule]RuleCount `json:"rules"`
+}
+
+// RuleCount is at how many compactions a rule held, of those that gave evidence on it.
+type RuleCount struct {
+	Held    int `json:"held"`
+	Checked int `json:"checked"`
+	// First is the first counter-example, with its place.
+	First string `json:"first_counter_example,omitempty"`
 }
 
 // GateStatus is how a row of the gates stands.

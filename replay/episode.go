@@ -79,8 +79,8 @@ type CompactionRecord struct {
 	Budget       int               `json:"budget_tokens"`
 	Compactor    CompactorIdentity `json:"compactor,omitzero"`
 	Opaque       bool              `json:"opaque,omitempty"`
-	// Findings are what the compactor broke, in words.
-	Findings []string `json:"findings,omitempty"`
+	// Rules are what the compactor must never break, and whether it did.
+	Rules []RuleResult `json:"rules,omitempty"`
 }
 
 // StepKind is who did what in a step.

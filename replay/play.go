@@ -193,20 +193,17 @@ func (p *player) compactOnce(ctx context.Context, index, point int, current []Co
 	if record.After, err = e.Contexts.Put(after); err != nil {
 		return nil, nil, err
 	}
-	record.Findings = findings(record, st.window)
+	record.Rules = checkRules(current, out, record, st.window)
+	if e.Settings.SecondPass && p.episode.Replicate == 0 && index == len(st.points)-1 {
+		result, err := p.secondPass(ctx, request, out)
+		if err != nil {
+			return nil, nil, err
+		}
+		if result != nil {
+			record.Rules = append(record.Rules, *result)
+		}
+	}
 	return out, record, nil
-}
-
-// findings are what can be said of a compaction from its sizes alone.
-func findings(record *CompactionRecord, window int) []string {
-	var list []string
-	if record.TokensAfter >= record.TokensBefore {
-		list = append(list, fmt.Sprintf("the output has %d tokens, the input had %d", record.TokensAfter, record.TokensBefore))
-	}
-	if window > 0 && record.TokensAfter > window {
-		list = append(list, fmt.Sprintf("the output has %d tokens and does not fit the window of %d", record.TokensAfter, window))
-	}
-	return list
 }
 
 func systemText(messages []fixtures.Message) string {

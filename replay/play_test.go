@@ -211,16 +211,27 @@ func TestSizesOfACompactionAreFindings(t *testing.T) {
 	e := engine(t, &script{}, story())
 	e.Settings.Window = 80
 	episode := playEpisode(t, e, fixtureOf("f", 2), grow)
-	if f := episode.Compactions[0].Findings; len(f) != 2 || !strings.Contains(f[0], "95 tokens, the input had 11") || !strings.Contains(f[1], "window of 80") {
-		t.Errorf("findings %q", f)
+	if f := broken(episode.Compactions[0]); len(f) != 3 || !strings.Contains(f[RuleSmaller], "95 tokens, the input had 11") || !strings.Contains(f[RuleFits], "the window 80") || f[RuleConservation] == "" {
+		t.Errorf("broken %q", f)
 	}
 	if episode.Status != Faulted || !strings.Contains(episode.Reason, "beyond the window of 80") {
 		t.Errorf("%s (%s)", episode.Status, episode.Reason)
 	}
 	ok := playEpisode(t, engine(t, &script{replies: []any{say("a"), say("b")}}, recording("U "+strings.Repeat("y", 50), "A two", "U three")), fixtureOf("f", 2), compacting(keepLast))
-	if len(ok.Compactions[0].Findings) != 0 {
-		t.Errorf("findings %q of a compaction that shrinks", ok.Compactions[0].Findings)
+	if f := broken(ok.Compactions[0]); f[RuleSmaller]+f[RuleFits]+f[RulePairs]+f[RuleRole] != "" {
+		t.Errorf("broken %q by a compaction that shrinks", f)
 	}
+}
+
+// broken are the rules that a compaction broke, with their counter-examples.
+func broken(c CompactionRecord) map[Rule]string {
+	out := map[Rule]string{}
+	for _, r := range c.Rules {
+		if !r.Held {
+			out[r.Rule] = r.Counter
+		}
+	}
+	return out
 }
 
 func TestFaultsOfTheWorld(t *testing.T) {

@@ -12,6 +12,9 @@ type Settings struct {
 	Trigger float64 `json:"trigger"`
 	// StepLimit bounds the tool calls of one episode.
 	StepLimit int `json:"step_limit"`
+	// SecondPass gives each compactor its own last output once more, to see whether it
+	// accepts it.
+	SecondPass bool `json:"second_pass"`
 	// Concurrency is how many episodes are played at once; it changes no result.
 	Concurrency int `json:"-"`
 }

@@ -284,8 +284,39 @@ func (t *textReport) compactions() {
 			t.wrap(2, arm.Name+": "+Shorten(finding, 600))
 		}
 	}
+	t.rules()
 	if p := t.r.PromptTokens; p.Ratio != nil {
 		t.printf("  prompt size under %s: %d tokens before, %d after (%.0f%%)\n", Clean(t.r.Candidate), p.Before, p.After, 100**p.Ratio)
+	}
+}
+
+// rules prints at how many compactions each rule held, an arm a column.
+func (t *textReport) rules() {
+	head := "  rule"
+	var arms []string
+	for _, arm := range t.r.Arms {
+		if _, ok := t.r.Compactions[arm.Name]; ok {
+			arms = append(arms, arm.Name)
+			head += "\t" + Clean(arm.Name)
+		}
+	}
+	rows := []string{head}
+	for _, rule := range replay.Rules() {
+		row := "  " + string(rule)
+		for _, arm := range arms {
+			count := t.r.Compactions[arm].Rules[rule]
+			row += "\t" + share(count.Held, count.Checked)
+		}
+		rows = append(rows, row)
+	}
+	t.title("Rules that need no judge: held at how many compactions")
+	t.table(rows)
+	for _, arm := range arms {
+		for _, rule := range replay.Rules() {
+			if first := t.r.Compactions[arm].Rules[rule].First; first != "" {
+				t.wrap(2, fmt.Sprintf("%s breaks %s: %s", arm, rule, Shorten(first, 400)))
+			}
+		}
 	}
 }
 

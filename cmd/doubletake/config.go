@@ -69,6 +69,8 @@ type nightlyConfig struct {
 	Candidate string `yaml:"candidate"`
 	Control   *bool  `yaml:"control"`
 	Confirm   int    `yaml:"confirm"`
+	// SecondPass gives each compactor its own output once more.
+	SecondPass *bool `yaml:"second_pass"`
 }
 
 type testConfig struct {

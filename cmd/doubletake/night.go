@@ -132,6 +132,7 @@ func (n *night) connect(ctx context.Context) error {
 		Window:      firstInt(cfg.Agent.Window, replay.DefaultWindow),
 		Trigger:     replay.DefaultTrigger,
 		StepLimit:   firstInt(cfg.Agent.StepLimit, replay.DefaultStepLimit),
+		SecondPass:  cfg.Nightly.SecondPass == nil || *cfg.Nightly.SecondPass,
 		Concurrency: firstInt(c.Int("concurrency"), cfg.Limits.Concurrency, replay.DefaultConcurrency),
 	}
 	if cfg.Agent.Seed != nil {

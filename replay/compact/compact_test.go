@@ -298,7 +298,7 @@ func TestCheckPairs(t *testing.T) {
 		{[]string{"c k1 t", "c k2 t", "r k2 x"}, "message 0 (assistant) makes a call that has no result"},
 		{[]string{"c k1 t", "c k1 t", "r k1 x"}, "message 0 (assistant) makes a call that has no result"},
 	} {
-		err := compact.CheckPairs(replay.Texts(request(0, c.lines...).Messages))
+		err := replay.CheckPairs(replay.Texts(request(0, c.lines...).Messages))
 		if got := fmt.Sprint(err); c.want == "" && err != nil || c.want != "" && !strings.HasPrefix(got, c.want) {
 			t.Errorf("%q: %v, want %q", c.lines, err, c.want)
 		}

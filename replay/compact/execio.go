@@ -179,7 +179,7 @@ func decodeOutput(printed []byte, req *replay.CompactRequest) (*replay.Compactio
 		return nil, errors.New("the system prompt and nothing else: nothing would be left of the conversation")
 	}
 	settled, dropped := settle(req, messages)
-	if err := checkPairsAfter(replay.Texts(req.Messages), replay.Texts(settled)); err != nil {
+	if err := replay.CheckPairsAfter(replay.Texts(req.Messages), replay.Texts(settled)); err != nil {
 		return nil, fmt.Errorf("calls and results that do not belong together: %w", err)
 	}
 	result.Messages, result.DroppedIDs = settled, dropped

@@ -41,7 +41,7 @@ func FuzzDecodeOutput(f *testing.F) {
 			}
 			return
 		}
-		if err := CheckPairs(replay.Texts(out.Messages)); err != nil {
+		if err := replay.CheckPairs(replay.Texts(out.Messages)); err != nil {
 			t.Fatal(err)
 		}
 		seen := map[string]bool{}

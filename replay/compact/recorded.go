@@ -34,7 +34,7 @@ func (Recorded) Compact(ctx context.Context, req *replay.CompactRequest) (*repla
 		printed[i].Message = m
 	}
 	messages, dropped := settle(req, printed)
-	if err := checkPairsAfter(replay.Texts(req.Messages), replay.Texts(messages)); err != nil {
+	if err := replay.CheckPairsAfter(replay.Texts(req.Messages), replay.Texts(messages)); err != nil {
 		out.Status = replay.Failed
 		out.Reason = fmt.Sprintf("the context recorded after turn %d is broken: %v", req.Recorded.AfterTurn, err)
 		return out, nil

@@ -142,14 +142,18 @@ func (j *Judge) decide(ctx context.Context, record *replay.Record, d decision) (
 		judgement.Verdict, judgement.Reason = replay.Unjudged, err.Error()
 		return judgement, nil
 	}
-	for i := range messages {
-		if messages[i].Holds(d.item.Literal) {
-			judgement.Verdict, judgement.Role = replay.Verbatim, messages[i].Role
-			return judgement, nil
-		}
+	how, role := find(messages, recordedUpTo(record, d.episode, d.compaction), d.item.Literal)
+	if how == plain {
+		judgement.Verdict, judgement.Role = replay.Verbatim, role
+		return judgement, nil
 	}
 	if err := j.ask(ctx, judgement, messages, d); err != nil {
 		return nil, err
+	}
+	// The literal stands there. Only the judge can tell whether the words around it
+	// turn it around; that they leave it alone or that it missed it changes nothing.
+	if how == amended && (judgement.Verdict == replay.Supported || judgement.Verdict == replay.Absent) {
+		judgement.Verdict, judgement.Role, judgement.Answer = replay.Verbatim, role, ""
 	}
 	return judgement, nil
 }

@@ -163,7 +163,7 @@ func TestEveryDecisionIsJudgedOnce(t *testing.T) {
 func TestALiteralThatStandsThereNeedsNoCall(t *testing.T) {
 	r := newRun(t, "a")
 	inCall := []fixtures.Message{{Role: fixtures.RoleAssistant, ToolCalls: []fixtures.ToolCall{{ID: "x", Name: "note", Arguments: json.RawMessage(`{"text":["so the port is 9931, then"]}`)}}}}
-	r.play(t, "a", replay.Played, user("remember: never touch the vault, ever"), append(user("never touch the vault"), inCall...))
+	r.play(t, "a", replay.Played, user("- [turn 2, user] never touch the vault."), append(user("never touch the vault"), inCall...))
 	model := always("nothing of use")
 	list := r.judge(t, model)
 	var got []string
@@ -175,6 +175,22 @@ func TestALiteralThatStandsThereNeedsNoCall(t *testing.T) {
 	}
 	if !slices.Equal(got, []string{"0 c1 verbatim user", "1 c1 verbatim user", "1 r1 verbatim assistant"}) || len(model.asked) != 0 {
 		t.Errorf("%q after %d questions", got, len(model.asked))
+	}
+	// The words around it may take it back: then the judge is asked, too.
+	for _, c := range []struct {
+		text, answer string
+		want         replay.Verdict
+	}{
+		{"remember: never touch the vault, ever", supported, replay.Verbatim},
+		{"remember: never touch the vault, ever", `{"verdict":"absent","answer":"unknown"}`, replay.Verbatim},
+		{"if possible, never touch the vault", `{"verdict":"contradicted","answer":"no"}`, replay.Contradicted},
+		{"that we never touch the vault no longer applies", "nothing of use", replay.Unjudged},
+	} {
+		r := newRun(t, "a")
+		r.play(t, "a", replay.Played, user(c.text))
+		if list := r.judge(t, always(c.answer)); list[0].Verdict != c.want || list[0].Exchange == nil || (list[0].Role == "user") != (c.want == replay.Verbatim) {
+			t.Errorf("%q, judge %s: %+v", c.text, c.answer, list[0])
+		}
 	}
 	r = newRun(t, "a")
 	r.play(t, "a", replay.Played, user("Never touch the vault")) // another letter is not verbatim

@@ -12,7 +12,6 @@ import (
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
-	"github.com/doubletake-dev/doubletake/replay/compact"
 )
 
 // TestCompactor checks what the engine relies on: the input is left alone, the
@@ -171,8 +170,8 @@ func Check(req *replay.CompactRequest, out *replay.Compaction) error {
 			return fmt.Errorf("message %s is neither kept nor dropped, or both", id)
 		}
 	}
-	if compact.CheckPairs(replay.Texts(req.Messages)) == nil {
-		if err := compact.CheckPairs(replay.Texts(out.Messages)); err != nil {
+	if replay.CheckPairs(replay.Texts(req.Messages)) == nil {
+		if err := replay.CheckPairs(replay.Texts(out.Messages)); err != nil {
 			return fmt.Errorf("broken pairs: %w", err)
 		}
 	}

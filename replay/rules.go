@@ -1,0 +1,180 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/abadojack/whatlanggo"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
+)
+
+// Rule is something that a compactor must never break, whatever it keeps. That a
+// compactor leaves a short context alone and that a failure leaves the history as it
+// was need no rule here: the engine asks for no compaction below the trigger, and goes
+// on with what it had where one fails.
+type Rule string
+
+// The rules.
+const (
+	// RulePairs: tool calls and their results stay paired.
+	RulePairs Rule = "pairs"
+	// RuleConservation: what was dropped went through a summariser.
+	RuleConservation Rule = "conservation"
+	// RuleSmaller: the output is smaller than the input.
+	RuleSmaller Rule = "smaller"
+	// RuleFits: the output fits the window.
+	RuleFits Rule = "fits"
+	// RuleRole: a message that survives keeps its role.
+	RuleRole Rule = "role"
+	// RuleLanguage: what is written anew is in the language of the conversation.
+	RuleLanguage Rule = "language"
+	// RuleSecondPass: the compactor accepts its own output.
+	RuleSecondPass Rule = "second_pass"
+)
+
+// Rules lists the rules in the order in which reports print them.
+func Rules() []Rule {
+	return []Rule{RulePairs, RuleConservation, RuleSmaller, RuleFits, RuleRole, RuleLanguage, RuleSecondPass}
+}
+
+// RuleResult says whether a rule held at a compaction. A rule that a compaction gives
+// no evidence on has no result.
+type RuleResult struct {
+	Rule Rule `json:"rule"`
+	Held bool `json:"held"`
+	// Counter is the first counter-example, in words.
+	Counter string `json:"counter,omitempty"`
+}
+
+// checkRules finds what can be said of a compaction from its input and output alone.
+func checkRules(input []CompactMessage, out *Compaction, record *CompactionRecord, window int) []RuleResult {
+	var results []RuleResult
+	add := func(rule Rule, counter string) {
+		results = append(results, RuleResult{rule, counter == "", counter})
+	}
+	pairs := ""
+	if err := CheckPairsAfter(Texts(input), Texts(out.Messages)); err != nil {
+		pairs = err.Error()
+	}
+	add(RulePairs, pairs)
+	if counter, known := lostUnsummarised(input, out); known {
+		add(RuleConservation, counter)
+	}
+	add(RuleSmaller, when(record.TokensAfter >= record.TokensBefore, "the output has %d tokens, the input had %d", record.TokensAfter, record.TokensBefore))
+	if window > 0 {
+		add(RuleFits, when(record.TokensAfter > window, "the output has %d tokens, the window %d", record.TokensAfter, window))
+	}
+	add(RuleRole, changedRole(input, out.Messages))
+	if counter, known := changedLanguage(input, out.Messages); known {
+		add(RuleLanguage, counter)
+	}
+	return results
+}
+
+func when(broken bool, format string, args ...any) string {
+	if !broken {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// lostUnsummarised names the first message that was dropped without having been in
+// front of a summariser. It is not known for a compactor that says nothing of where
+// its summaries come from.
+func lostUnsummarised(input []CompactMessage, out *Compaction) (counter string, known bool) {
+	kept, seen := map[string]bool{}, map[string]bool{}
+	summaries := false
+	for _, m := range out.Messages {
+		kept[m.ID] = true
+		summaries = summaries || m.Kind == KindSummary || m.Kind == KindOpaque
+		for _, id := range m.SourceIDs {
+			seen[id] = true
+		}
+	}
+	for _, id := range out.SummariserInput {
+		seen[id] = true
+	}
+	if summaries && len(seen) == 0 {
+		return "", false
+	}
+	for _, m := range input {
+		if !kept[m.ID] && !seen[m.ID] {
+			return fmt.Sprintf("turn %d (%s) was dropped and no summariser saw it: %.80q", m.Turn, m.Role, m.Content), true
+		}
+	}
+	return "", true
+}
+
+// changedRole names the first message that came back in another role.
+func changedRole(input, output []CompactMessage) string {
+	const telling = 20 // characters, so that an "ok" of both speakers is no finding
+	byID, byText := map[string]string{}, map[string][]string{}
+	for _, m := range input {
+		byID[m.ID] = m.Role
+		if text := strings.TrimSpace(m.Content); len(text) >= telling {
+			byText[text] = append(byText[text], m.Role)
+		}
+	}
+	for _, m := range output {
+		if role, ok := byID[m.ID]; ok && role != m.Role {
+			return fmt.Sprintf("message %s was of the %s and came back as of the %s: %.80q", m.ID, role, m.Role, m.Content)
+		}
+		roles := byText[strings.TrimSpace(m.Content)]
+		if len(roles) > 0 && !slices.Contains(roles, m.Role) {
+			return fmt.Sprintf("what the %s said came back as of the %s: %.80q", roles[0], m.Role, m.Content)
+		}
+	}
+	return ""
+}
+
+// changedLanguage compares the language of what was written anew with that of what
+// the two speakers said. Short or mixed texts say nothing.
+func changedLanguage(input, output []CompactMessage) (counter string, known bool) {
+	said, ok := language(input, func(m *CompactMessage) bool { return m.Role != fixtures.RoleTool })
+	if !ok {
+		return "", false
+	}
+	written, ok := language(output, func(m *CompactMessage) bool { return m.Kind == KindSummary })
+	if !ok {
+		return "", false
+	}
+	return when(said != written, "the conversation is in %s, what was written anew in %s", said.String(), written.String()), true
+}
+
+func language(messages []CompactMessage, keep func(*CompactMessage) bool) (whatlanggo.Lang, bool) {
+	const least, most = 200, 20_000 // bytes: enough to tell, and no more than is needed
+	var b strings.Builder
+	for i := range messages {
+		if keep(&messages[i]) && b.Len() < most {
+			b.WriteString(messages[i].Content)
+			b.WriteByte('\n')
+		}
+	}
+	if b.Len() < least {
+		return 0, false
+	}
+	info := whatlanggo.Detect(b.String())
+	return info.Lang, info.IsReliable()
+}
+
+// secondPass gives the compactor its own output.
+func (p *player) secondPass(ctx context.Context, request *CompactRequest, out *Compaction) (*RuleResult, error) {
+	again := *request
+	again.Compaction++
+	again.Messages, again.PriorState = out.Messages, out.State
+	again.BudgetTokens = budget(CountAll(p.engine.Counter, Texts(out.Messages)), p.stage.window)
+	second, err := p.arm.Compactor.Compact(ctx, &again)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, nil // the world's fault says nothing of the compactor
+	}
+	p.episode.Exchanges = append(p.episode.Exchanges, second.Exchanges...)
+	broken := second.Status == Failed || second.Status == Refused
+	counter := when(broken, "given its own output of turn %d it answers %s: %s", request.AfterTurn, second.Status, second.Reason)
+	return &RuleResult{RuleSecondPass, !broken, counter}, nil
+}
