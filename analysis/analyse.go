@@ -3,6 +3,8 @@ package analysis
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/pairing"
@@ -16,29 +18,53 @@ type Night struct {
 	// Pairs are the pairs of the main comparison, Queue the discordant ones.
 	Pairs []pairing.Pair
 	Queue []pairing.Entry
+
+	gates gateInput
+}
+
+// Options change how a run is looked at. The zero value takes it as it was planned.
+type Options struct {
+	// Gates are floors and limits by name, over those of the run.
+	Gates map[string]float64
+	// Deterministic gates on verbatim survival and on the coverage of words alone.
+	Deterministic bool
 }
 
 // Load reads the run in dir and finds its verdict.
-func Load(dir string) (*Night, error) {
+func Load(dir string) (*Night, error) { return LoadWith(dir, Options{}) }
+
+// LoadWith is Load under options.
+func LoadWith(dir string, options Options) (*Night, error) {
 	record, err := replay.ReadRecord(dir)
 	if err != nil {
 		return nil, err
 	}
-	return Analyse(record)
+	return AnalyseWith(record, options)
 }
 
 // Analyse finds the verdict of a recorded run.
-func Analyse(record *replay.Record) (*Night, error) {
+func Analyse(record *replay.Record) (*Night, error) { return AnalyseWith(record, Options{}) }
+
+// AnalyseWith is Analyse under options.
+func AnalyseWith(record *replay.Record, options Options) (*Night, error) {
 	plan := record.Run.Plan
 	settings := DefaultSettings()
 	if err := json.Unmarshal(plan.Analysis, &settings); err != nil {
 		return nil, fmt.Errorf("run %s: its analysis settings: %w", record.Run.ID, err)
 	}
-	a := analyser{record: record, settings: settings}
+	for _, name := range slices.Sorted(maps.Keys(options.Gates)) {
+		if err := settings.SetGate(name, options.Gates[name]); err != nil {
+			return nil, err
+		}
+	}
+	if err := settings.Validate(); err != nil {
+		return nil, err
+	}
+	a := analyser{record: record, settings: settings, deterministic: options.Deterministic}
 	if err := a.find(); err != nil {
 		return nil, fmt.Errorf("run %s: %w", record.Run.ID, err)
 	}
-	return &Night{Record: record, Report: &a.report, Pairs: a.main, Queue: a.queue}, nil
+	return &Night{Record: record, Report: &a.report, Pairs: a.main, Queue: a.queue, gates: a.gates}, nil
 }
 
 // The roles of arms.
@@ -54,11 +80,15 @@ const (
 type analyser struct {
 	record   *replay.Record
 	settings Settings
-	report   Report
-	main     []pairing.Pair
-	again    []pairing.Pair // of further replicates, in the comparison last made
-	queue    []pairing.Entry
-	notes    []string
+	// deterministic looks at no judge.
+	deterministic bool
+	lens          lens
+	report        Report
+	gates         gateInput
+	main          []pairing.Pair
+	again         []pairing.Pair // of further replicates, in the comparison last made
+	queue         []pairing.Entry
+	notes         []string
 }
 
 func (a *analyser) find() error {
@@ -72,6 +102,8 @@ func (a *analyser) find() error {
 		Settings: a.settings, Usage: usage(a.record), Compactions: map[string]CompactionCounts{},
 		TaskSuccess: map[string]Share{}, Disagreements: []Disagreement{}, NotPaired: []NotPaired{},
 	}
+	r.Judge = measureJudge(a.record, a.settings)
+	a.lens = lens{record: a.record, trusted: r.Judge.Trusted, deterministic: a.deterministic}
 	in := gateInput{record: a.record, settings: a.settings, report: r}
 	var err error
 	if plan.Command == "compare" {
@@ -83,8 +115,9 @@ func (a *analyser) find() error {
 		return err
 	}
 	a.describe()
-	r.Items = countItems(a.record, in.candidate)
-	r.Contradictions = contradictions(r.Items)
+	if err := a.items(&in); err != nil {
+		return err
+	}
 	r.PromptTokens = promptTokens(a.record, in.candidate)
 	for _, arm := range plan.Arms {
 		if arm.Kind == replay.CompactorArm {
@@ -94,10 +127,29 @@ func (a *analyser) find() error {
 	}
 	r.Control = a.control()
 	r.Gates = in.gates()
+	a.gates = in
 	a.verdict()
 	a.note()
 	r.Notes = append([]string{}, a.notes...)
 	return nil
+}
+
+// items fills in what became of the items.
+func (a *analyser) items(in *gateInput) (err error) {
+	r := &a.report
+	in.now = a.lens.decisions(in.candidate)
+	r.Items = countItems(in.now)
+	r.Contradictions = contradictions(r.Items)
+	r.Pins, r.Voice = pins(in.now), voices(in.now)
+	r.Metrics = metrics(a.record, in.candidate, in.now)
+	r.Retention = map[string]Retention{in.candidate: retention(in.now)}
+	if in.incumbent == "" {
+		return nil
+	}
+	in.old = a.lens.decisions(in.incumbent)
+	r.Retention[in.incumbent] = retention(in.old)
+	r.Moved, err = moved(in.old, in.now)
+	return err
 }
 
 func (a *analyser) arm(role string) string {
@@ -151,7 +203,7 @@ func (a *analyser) nightly(in *gateInput) error {
 	if incumbent == "" {
 		return nil
 	}
-	part := &IncumbentPart{Name: incumbent, Items: countItems(a.record, incumbent), PromptTokens: promptTokens(a.record, incumbent)}
+	part := &IncumbentPart{Name: incumbent, Items: countItems(a.lens.decisions(incumbent)), PromptTokens: promptTokens(a.record, incumbent)}
 	part.Contradictions = contradictions(part.Items)
 	if part.Reference, in.incumbents, err = a.comparison(reference, incumbent); err != nil {
 		return err
@@ -282,7 +334,12 @@ func (a *analyser) verdict() {
 			why = append(why, g.Name+": "+g.Reason)
 		}
 	}
-	if r.Verdict != Regressed {
+	switch {
+	case !r.Judge.Trusted && !a.deterministic:
+		// A run whose instrument failed is no run, whatever else it saw.
+		r.Verdict = Incomplete
+		why = append(a.incomplete(), why...)
+	case r.Verdict != Regressed:
 		if why = a.incomplete(); len(why) > 0 {
 			r.Verdict = Incomplete
 		}
@@ -312,6 +369,9 @@ func (a *analyser) unblocked() string {
 func (a *analyser) incomplete() []string {
 	var why []string
 	r := &a.report
+	if !r.Judge.Trusted && !a.deterministic {
+		why = append(why, "the judge can't be relied on: "+r.Judge.Reason)
+	}
 	over := func(n, total int, what string) {
 		if total > 0 && float64(n) > a.settings.MaxUnscored*float64(total) {
 			why = append(why, fmt.Sprintf("%d of %d %s are unscored, more than %.0f%%", n, total, what, 100*a.settings.MaxUnscored))

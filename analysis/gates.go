@@ -21,6 +21,8 @@ type gateInput struct {
 	// referenceTest and incumbentTest are against the reference, directTest is the
 	// candidate against the incumbent.
 	referenceTest, incumbentTest, directTest *Test
+	// old and now are the decisions under incumbent and candidate.
+	old, now []decision
 }
 
 // gates are the rows of the report, in the order in which they are printed.
@@ -29,11 +31,134 @@ func (in *gateInput) gates() []Gate {
 	if accepted := in.accepted(); accepted != nil {
 		rows = append(rows, *accepted)
 	}
-	rows = append(rows, in.compactions(), in.contradictions())
+	rows = append(rows, in.compactions(), in.contradictions(), in.counted("stale items", stale, "items that no longer bind newly survive as if they did"))
+	if in.pinned() {
+		rows = append(rows, in.counted("broken pins", brokenPin, "pinned items newly without their literal"))
+	}
 	for _, class := range fixtures.Classes() {
 		rows = append(rows, in.retention(class))
 	}
+	if in.settings.PromptRatio > 0 {
+		rows = append(rows, in.promptSize())
+	}
+	return append(rows, in.metricRows()...)
+}
+
+// pinned says whether any item is pinned.
+func (in *gateInput) pinned() bool {
+	for i := range in.now {
+		if in.now[i].item.Pinned {
+			return true
+		}
+	}
+	return false
+}
+
+// counted is a row for decisions of which none is tolerated: one that the incumbent
+// does not have blocks.
+func (in *gateInput) counted(name string, bad func(*decision) bool, reason string) Gate {
+	zero := 0.0
+	g := Gate{Name: name, Floor: &zero, Status: GatePass, Value: count(in.now, bad)}
+	if in.incumbent != "" {
+		g.Incumbent = count(in.old, bad)
+	}
+	g.NewlyLost = describe(newly(in.old, in.now, bad))
+	switch {
+	case len(g.NewlyLost) > 0:
+		g.Status, g.Reason = GateRegressed, reason
+	case *g.Value > 0:
+		g.Status, g.Reason = GateBacklog, fmt.Sprintf("the same as under %s", in.incumbent)
+	}
+	return g
+}
+
+func count(list []decision, bad func(*decision) bool) *float64 {
+	n := 0.0
+	for i := range list {
+		if bad(&list[i]) {
+			n++
+		}
+	}
+	return &n
+}
+
+// promptSize is the ceiling of contexts after compaction over those before.
+func (in *gateInput) promptSize() Gate {
+	g := Gate{Name: "prompt size", Floor: &in.settings.PromptRatio, Ceiling: true, Status: GatePass, Value: in.report.PromptTokens.Ratio}
+	if in.incumbent != "" {
+		g.Incumbent = promptTokens(in.record, in.incumbent).Ratio
+	}
+	in.compareValues(&g)
+	return g
+}
+
+// compareValues sets the status of a row by its value alone: beyond the limit it is
+// backlog where the incumbent is no better.
+func (in *gateInput) compareValues(g *Gate) {
+	beyond := func(v, limit float64) bool { return v < limit }
+	if g.Ceiling {
+		beyond = func(v, limit float64) bool { return v > limit }
+	}
+	switch {
+	case g.Value == nil:
+		g.Status, g.Reason = GateUnscored, "nothing to go by"
+	case !beyond(*g.Value, *g.Floor):
+	case g.Incumbent != nil && !beyond(*g.Value, *g.Incumbent):
+		g.Status, g.Reason = GateBacklog, fmt.Sprintf("no worse than under %s", in.incumbent)
+	default:
+		g.Status, g.Reason = GateRegressed, "beyond its limit"
+	}
+}
+
+// metricRows are the rows of the metrics that the settings name.
+func (in *gateInput) metricRows() []Gate {
+	var rows []Gate
+	var old Metrics
+	if in.incumbent != "" {
+		old = metrics(in.record, in.incumbent, in.old)
+	}
+	for _, m := range metricNames() {
+		limit, ok := in.settings.Metrics[m.name]
+		if !ok {
+			continue
+		}
+		g := Gate{Name: m.name, Floor: &limit, Ceiling: m.ceiling, Status: GatePass, Value: m.of(&in.report.Metrics), Incumbent: m.of(&old)}
+		in.compareValues(&g)
+		rows = append(rows, g)
+	}
 	return rows
+}
+
+// metricName is a metric that can be gated.
+type metricName struct {
+	name    string
+	ceiling bool
+	of      func(*Metrics) *float64
+}
+
+func metricNames() []metricName {
+	return []metricName{
+		{"evidence_recall", false, func(m *Metrics) *float64 { return m.EvidenceRecall }},
+		{"claim_support_precision", false, func(m *Metrics) *float64 { return m.ClaimSupportPrecision }},
+		{"falsehood_rejection", false, func(m *Metrics) *float64 { return m.FalsehoodRejection }},
+		{"temporal_accuracy", false, func(m *Metrics) *float64 { return m.TemporalAccuracy }},
+		{"latency_ms", true, func(m *Metrics) *float64 {
+			if m.LatencyMS == nil {
+				return nil
+			}
+			return &m.LatencyMS.P95
+		}},
+		{"tokens_per_query", true, func(m *Metrics) *float64 { return m.TokensPerQuery }},
+	}
+}
+
+// MetricNames lists the metrics that a floors file can gate.
+func MetricNames() []string {
+	var names []string
+	for _, m := range metricNames() {
+		names = append(names, m.name)
+	}
+	return names
 }
 
 // behaviour is the pair test: REGRESSED where the candidate is worse than the
@@ -160,10 +285,9 @@ func (in *gateInput) contradictions() Gate {
 	value := float64(in.report.Contradictions)
 	g := Gate{Name: "contradictions", Value: &value, Floor: &floor, Status: GatePass}
 	if in.incumbent != "" {
-		n := float64(contradictions(countItems(in.record, in.incumbent)))
-		g.Incumbent = &n
+		g.Incumbent = count(in.old, contradicted)
 	}
-	g.NewlyLost = moved(in.record, in.incumbent, in.candidate, "", contradicted)
+	g.NewlyLost = describe(newly(in.old, in.now, contradicted))
 	switch {
 	case len(g.NewlyLost) > 0:
 		g.Status, g.Reason = GateRegressed, "items newly turned around"
@@ -179,7 +303,7 @@ func (in *gateInput) retention(class fixtures.Class) Gate {
 	g := Gate{Name: string(class), Floor: &floor, Status: GatePass}
 	g.Value = rate(in.report.Items[class])
 	if in.incumbent != "" {
-		g.Incumbent = rate(countItems(in.record, in.incumbent)[class])
+		g.Incumbent = rate(countItems(in.old)[class])
 	}
 	if g.Value == nil {
 		g.Status, g.Reason = GateUnscored, "no decision of this class has a verdict"
@@ -188,7 +312,7 @@ func (in *gateInput) retention(class fixtures.Class) Gate {
 	if *g.Value >= floor {
 		return g
 	}
-	g.NewlyLost = moved(in.record, in.incumbent, in.candidate, class, lost)
+	g.NewlyLost = describe(newly(in.old, in.now, func(d *decision) bool { return d.item.Class == class && lost(d) }))
 	switch {
 	case len(g.NewlyLost) == 0:
 		g.Status, g.Reason = GateBacklog, "below the floor, and nothing newly lost"

@@ -9,90 +9,6 @@ import (
 	"github.com/doubletake-dev/doubletake/replay"
 )
 
-// decisionID is the identity of a compaction decision over arms.
-type decisionID struct {
-	fixture    fixtures.Hash
-	replicate  int
-	compaction int
-	item       string
-}
-
-// decisions are an arm's judgements by decision.
-func decisions(record *replay.Record, arm string) map[decisionID]*replay.Judgement {
-	out := map[decisionID]*replay.Judgement{}
-	for _, j := range record.Judgements {
-		if j.Arm == arm {
-			out[decisionID{j.Fixture, j.Replicate, j.Compaction, j.Item}] = j
-		}
-	}
-	return out
-}
-
-// countItems counts an arm's decisions by class and verdict.
-func countItems(record *replay.Record, arm string) map[fixtures.Class]ItemCounts {
-	counts := map[fixtures.Class]ItemCounts{}
-	for _, class := range fixtures.Classes() {
-		counts[class] = ItemCounts{}
-	}
-	for _, j := range decisions(record, arm) {
-		c := counts[j.Class]
-		c.Total++
-		switch j.Verdict {
-		case replay.Verbatim:
-			c.Verbatim++
-		case replay.Supported:
-			c.Supported++
-		case replay.Absent:
-			c.Absent++
-		case replay.Contradicted:
-			c.Contradicted++
-		default:
-			c.Unscored++
-		}
-		counts[j.Class] = c
-	}
-	return counts
-}
-
-func contradictions(counts map[fixtures.Class]ItemCounts) int {
-	n := 0
-	for _, c := range counts {
-		n += c.Contradicted
-	}
-	return n
-}
-
-// moved lists the decisions of a class (or of all, for "") whose verdict satisfies
-// bad under the candidate and not under the incumbent, in the set's order.
-func moved(record *replay.Record, incumbent, candidate string, class fixtures.Class, bad func(replay.Verdict) bool) []string {
-	old, now := decisions(record, incumbent), decisions(record, candidate)
-	var list []string
-	for _, e := range record.Episodes {
-		if e.Arm != candidate || e.Replicate > 0 {
-			continue
-		}
-		f := record.Fixture(e.Fixture)
-		for _, c := range e.Compactions {
-			for _, item := range f.MustSurvive {
-				id := decisionID{e.Fixture, e.Replicate, c.Index, item.ID}
-				j := now[id]
-				if j == nil || !bad(j.Verdict) || (class != "" && item.Class != class) {
-					continue
-				}
-				if before := old[id]; before != nil && bad(before.Verdict) {
-					continue
-				}
-				list = append(list, fmt.Sprintf("%s %s (turn %d, compaction %d, %s): %q", e.ConversationID, item.ID, item.Turn, c.Index+1, j.Verdict, item.Literal))
-			}
-		}
-	}
-	return list
-}
-
-func lost(v replay.Verdict) bool { return v == replay.Absent || v == replay.Contradicted }
-
-func contradicted(v replay.Verdict) bool { return v == replay.Contradicted }
-
 // promptTokens sums the contexts around an arm's compactions.
 func promptTokens(record *replay.Record, arm string) BeforeAfter {
 	var sum BeforeAfter
@@ -183,6 +99,11 @@ func usage(record *replay.Record) Usage {
 	for _, j := range record.Judgements {
 		if j.Exchange != nil {
 			note(*j.Exchange)
+		}
+	}
+	for _, c := range record.Controls {
+		if c.Exchange != nil {
+			note(*c.Exchange)
 		}
 	}
 	u := Usage{}

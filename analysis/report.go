@@ -48,9 +48,20 @@ type Report struct {
 	NotPaired      []NotPaired                   `json:"not_paired"`
 	Items          map[fixtures.Class]ItemCounts `json:"items"`
 	Contradictions int                           `json:"contradictions"`
-	PromptTokens   BeforeAfter                   `json:"prompt_tokens"`
-	Compactions    map[string]CompactionCounts   `json:"compactions"`
-	Gates          []Gate                        `json:"gates"`
+	// Moved are the decisions that went from kept to lost and back between incumbent
+	// and candidate, by class; null without an incumbent.
+	Moved map[fixtures.Class]Moved `json:"items_moved"`
+	// Pins names the pinned items whose literal is gone, Voice the literals that came
+	// back in another voice, under the candidate.
+	Pins  []string `json:"broken_pins"`
+	Voice []string `json:"voice"`
+	// Retention is what was kept by age and by compaction, by arm.
+	Retention    map[string]Retention        `json:"retention"`
+	Judge        Judge                       `json:"judge"`
+	Metrics      Metrics                     `json:"metrics"`
+	PromptTokens BeforeAfter                 `json:"prompt_tokens"`
+	Compactions  map[string]CompactionCounts `json:"compactions"`
+	Gates        []Gate                      `json:"gates"`
 	// Incumbent is set in a nightly with an incumbent, AgainstReference in a compare.
 	Incumbent        *IncumbentPart        `json:"incumbent,omitempty"`
 	AgainstReference map[string]Comparison `json:"against_reference,omitempty"`
@@ -129,7 +140,12 @@ type ItemCounts struct {
 	Absent       int `json:"absent"`
 	Contradicted int `json:"contradicted"`
 	Unscored     int `json:"unscored"`
-	Total        int `json:"total"`
+	// Total counts the decisions on items that were in force.
+	Total int `json:"total"`
+	// Stale counts items that no longer bind and survive as if they did, Retired those
+	// that don't. They are in no other count.
+	Stale   int `json:"stale"`
+	Retired int `json:"retired"`
 }
 
 // Retained is how many decisions kept their item.
@@ -183,8 +199,10 @@ const (
 type Gate struct {
 	Name string `json:"name"`
 	// Value is the candidate's, Incumbent the incumbent's; null where there is none.
-	Value     *float64   `json:"value"`
-	Floor     *float64   `json:"floor"`
+	Value *float64 `json:"value"`
+	Floor *float64 `json:"floor"`
+	// Ceiling says that the floor is a ceiling.
+	Ceiling   bool       `json:"ceiling,omitempty"`
 	Incumbent *float64   `json:"incumbent"`
 	Status    GateStatus `json:"status"`
 	Reason    string     `json:"reason,omitempty"`

@@ -2,6 +2,8 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
@@ -22,6 +24,15 @@ type Settings struct {
 	// Contradictions is how many contradicted items are tolerated. A contradiction
 	// that the incumbent does not have blocks whatever this says.
 	Contradictions int `json:"contradictions"`
+	// JudgeAccuracy is the share of planted controls that the judge must get right for
+	// its verdicts to count.
+	JudgeAccuracy float64 `json:"judge_accuracy"`
+	// PromptRatio is the largest tolerable size of contexts after compaction over that
+	// before; 0 for no limit.
+	PromptRatio float64 `json:"prompt_ratio"`
+	// Metrics are floors for the metrics, by name; latency_ms and tokens_per_query
+	// have ceilings instead.
+	Metrics map[string]float64 `json:"metrics,omitempty"`
 	// MaxUnscored is the share of pairs or of decisions that may go unscored before
 	// the run counts as incomplete.
 	MaxUnscored float64 `json:"max_unscored"`
@@ -30,7 +41,7 @@ type Settings struct {
 // DefaultSettings are the settings of a run that says nothing else.
 func DefaultSettings() Settings {
 	return Settings{
-		Alpha: 0.05, Margin: 0.05, Confidence: 0.95, Power: 0.80, MaxUnscored: 0.10,
+		Alpha: 0.05, Margin: 0.05, Confidence: 0.95, Power: 0.80, MaxUnscored: 0.10, JudgeAccuracy: 0.80,
 		Floors: map[fixtures.Class]float64{
 			fixtures.Constraint: 0.95, fixtures.Commitment: 0.95, fixtures.OpenQuestion: 0.90, fixtures.Reference: 0.98,
 		},
@@ -50,17 +61,52 @@ func (s Settings) Validate() error {
 			return err
 		}
 	}
+	if s.PromptRatio < 0 {
+		return fmt.Errorf("gates: prompt_size: %v is negative", s.PromptRatio)
+	}
 	if s.Contradictions < 0 {
 		return fmt.Errorf("gates: contradictions: %d is negative", s.Contradictions)
 	}
 	for _, err := range []error{
 		share("alpha", s.Alpha, 1e-6, 0.49), share("margin", s.Margin, 1e-6, 0.99),
 		share("confidence", s.Confidence, 0.5, 0.999999), share("power", s.Power, 0.01, 0.9999),
-		share("max_unscored", s.MaxUnscored, 0, 1),
+		share("max_unscored", s.MaxUnscored, 0, 1), share("judge.min_accuracy", s.JudgeAccuracy, 0, 1),
 	} {
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// SetGate sets one floor or limit by the name that a config or a floors file has for it.
+func (s *Settings) SetGate(name string, value float64) error {
+	switch {
+	case slices.Contains(fixtures.Classes(), fixtures.Class(name)):
+		s.Floors[fixtures.Class(name)] = value
+	case name == "contradictions":
+		if value != float64(int(value)) {
+			return fmt.Errorf("contradictions: %v is no whole number", value)
+		}
+		s.Contradictions = int(value)
+	case name == "prompt_size":
+		s.PromptRatio = value
+	case slices.Contains(MetricNames(), name):
+		if s.Metrics == nil {
+			s.Metrics = map[string]float64{}
+		}
+		s.Metrics[name] = value
+	default:
+		return fmt.Errorf("%q is no gate: want one of %s", name, strings.Join(GateNames(), ", "))
+	}
+	return nil
+}
+
+// GateNames lists the names that [Settings.SetGate] knows.
+func GateNames() []string {
+	var names []string
+	for _, class := range fixtures.Classes() {
+		names = append(names, string(class))
+	}
+	return append(append(names, "contradictions", "prompt_size"), MetricNames()...)
 }

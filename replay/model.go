@@ -43,6 +43,9 @@ type Reply struct {
 	Stored bool
 	// CostUSD is what the answer cost, nil where the model's price is not known.
 	CostUSD *float64
+	// LatencyMS is how long the provider took, in milliseconds, nil where that says
+	// nothing.
+	LatencyMS *float64
 }
 
 // Usage is what one answer cost in tokens.
@@ -61,11 +64,12 @@ type Exchange struct {
 	Fingerprint string        `json:"fingerprint,omitempty"`
 	Usage       Usage         `json:"usage"`
 	CostUSD     *float64      `json:"cost_usd,omitempty"`
+	LatencyMS   *float64      `json:"latency_ms,omitempty"`
 }
 
 // Exchange summarises the reply for the journal.
 func (r *Reply) Exchange(purpose string) Exchange {
-	return Exchange{For: purpose, Key: r.Key, Stored: r.Stored, Fingerprint: r.Fingerprint, Usage: r.Usage, CostUSD: r.CostUSD}
+	return Exchange{For: purpose, Key: r.Key, Stored: r.Stored, Fingerprint: r.Fingerprint, Usage: r.Usage, CostUSD: r.CostUSD, LatencyMS: r.LatencyMS}
 }
 
 // Counter counts the tokens of a message as the agent's model would.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -137,7 +138,7 @@ func (p *player) compact(ctx context.Context) (ran int, atFork []fixtures.Messag
 	forked := false
 	for i, point := range st.points {
 		if !forked && point > st.fork {
-			atFork, forked = append(Texts(current), st.upTo(done, st.fork)...), true
+			atFork, forked = append(marked(current), st.upTo(done, st.fork)...), true
 		}
 		current = append(slices.Clip(current), st.numbered(done, point)...)
 		done = point
@@ -152,7 +153,7 @@ func (p *player) compact(ctx context.Context) (ran int, atFork []fixtures.Messag
 		}
 	}
 	if !forked {
-		atFork = append(Texts(current), st.upTo(done, st.fork)...)
+		atFork = append(marked(current), st.upTo(done, st.fork)...)
 	}
 	return ran, atFork, nil
 }
@@ -188,7 +189,7 @@ func (p *player) compactOnce(ctx context.Context, index, point int, current []Co
 		record.After, record.TokensAfter = record.Before, record.TokensBefore
 		return out, record, nil
 	}
-	after := append(append([]fixtures.Message{}, st.system...), Texts(out.Messages)...)
+	after := append(append([]fixtures.Message{}, st.system...), marked(out.Messages)...)
 	record.TokensAfter = CountAll(e.Counter, after)
 	if record.After, err = e.Contexts.Put(after); err != nil {
 		return nil, nil, err
@@ -205,6 +206,25 @@ func (p *player) compactOnce(ctx context.Context, index, point int, current []Co
 	}
 	return out, record, nil
 }
+
+// marked are the messages with what the compactor wrote anew marked as such.
+func marked(messages []CompactMessage) []fixtures.Message {
+	out := Texts(messages)
+	for i := range messages {
+		if kind := messages[i].Kind; kind == KindSummary || kind == KindOpaque {
+			extra := maps.Clone(out[i].Extra)
+			if extra == nil {
+				extra = map[string]json.RawMessage{}
+			}
+			extra[KindField] = json.RawMessage(`"` + kind + `"`)
+			out[i].Extra = extra
+		}
+	}
+	return out
+}
+
+// KindField is the field of a stored context's message that says what kind it is.
+const KindField = "kind"
 
 func systemText(messages []fixtures.Message) string {
 	texts := make([]string, len(messages))

@@ -22,6 +22,7 @@ const (
 	FixturesFile   = "fixtures.jsonl"
 	EpisodesFile   = "episodes.jsonl"
 	JudgementsFile = "judgements.jsonl"
+	ControlsFile   = "controls.jsonl"
 	PairsFile      = "pairs.jsonl"
 	QueueFile      = "queue.jsonl"
 	ContextsDir    = "contexts"
@@ -90,6 +91,7 @@ type Folder struct {
 	Run        Run
 	Episodes   *Journal[*Episode]
 	Judgements *Journal[*Judgement]
+	Controls   *Journal[*Control]
 	Contexts   *Contexts
 	lock       *flock.Flock
 	// Resumed says that the run was there before.
@@ -106,13 +108,9 @@ func OpenFolder(dir string, plan Plan, set []*fixtures.Fixture, now time.Time) (
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the run directory: %w", err)
 	}
-	f := &Folder{Dir: dir, lock: flock.New(filepath.Join(dir, lockFile)), Contexts: NewContexts(filepath.Join(dir, ContextsDir))}
-	locked, err := f.lock.TryLock()
+	f, err := lockFolder(dir)
 	if err != nil {
-		return nil, fmt.Errorf("locking the run directory %s: %w", dir, err)
-	}
-	if !locked {
-		return nil, fmt.Errorf("the run directory %s is in use by another doubletake; wait for it, or choose another --out", dir)
+		return nil, err
 	}
 	if err := f.open(plan, set, now); err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -146,15 +144,58 @@ func (f *Folder) open(plan Plan, set []*fixtures.Fixture, now time.Time) error {
 		}
 		f.Run, f.Resumed = *run, true
 	}
-	if f.Episodes, err = OpenJournal[*Episode](filepath.Join(f.Dir, EpisodesFile)); err != nil {
-		return err
-	}
-	f.Judgements, err = OpenJournal[*Judgement](filepath.Join(f.Dir, JudgementsFile))
-	return err
+	return f.openJournals()
 }
 
 func (f *Folder) otherPlan(difference string) error {
 	return fmt.Errorf("run directory %s: %w (%s); choose another --out", f.Dir, ErrOtherPlan, difference)
+}
+
+func (f *Folder) openJournals() (err error) {
+	if f.Episodes, err = OpenJournal[*Episode](filepath.Join(f.Dir, EpisodesFile)); err != nil {
+		return err
+	}
+	if f.Judgements, err = OpenJournal[*Judgement](filepath.Join(f.Dir, JudgementsFile)); err != nil {
+		return err
+	}
+	f.Controls, err = OpenJournal[*Control](filepath.Join(f.Dir, ControlsFile))
+	return err
+}
+
+// Reopen opens the run in dir for another judge, who is named in the run's lineage
+// from then on. What the judges before said stays in the journals.
+func Reopen(dir, judgeModel, judgePrompt, judgeEndpoint string) (*Folder, error) {
+	run, err := ReadRun(dir)
+	if err != nil {
+		return nil, err
+	}
+	f, err := lockFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	f.Run, f.Resumed = *run, true
+	l := &f.Run.Plan.Lineage
+	l.JudgeModel, l.JudgePrompt, l.JudgeEndpoint = judgeModel, judgePrompt, judgeEndpoint
+	if err := f.openJournals(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if err := WriteJSON(filepath.Join(dir, RunFile), f.Run); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// lockFolder takes the run directory dir for this process.
+func lockFolder(dir string) (*Folder, error) {
+	f := &Folder{Dir: dir, lock: flock.New(filepath.Join(dir, lockFile)), Contexts: NewContexts(filepath.Join(dir, ContextsDir))}
+	locked, err := f.lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("locking the run directory %s: %w", dir, err)
+	}
+	if !locked {
+		return nil, fmt.Errorf("the run directory %s is in use by another doubletake; wait for it, or choose another --out", dir)
+	}
+	return f, nil
 }
 
 func (f *Folder) create(plan Plan, set []*fixtures.Fixture, now time.Time) error {
@@ -196,6 +237,9 @@ func (f *Folder) Close() error {
 	}
 	if f.Judgements != nil {
 		faults = append(faults, f.Judgements.Close())
+	}
+	if f.Controls != nil {
+		faults = append(faults, f.Controls.Close())
 	}
 	return errors.Join(append(faults, f.lock.Unlock())...)
 }
@@ -315,6 +359,7 @@ type Record struct {
 	Fixtures   []*fixtures.Fixture // in the order of the set
 	Episodes   []*Episode          // one a key, in the order of fixtures and arms
 	Judgements []*Judgement
+	Controls   []*Control // of the run's own judge, one an id
 	Contexts   *Contexts
 	// Damaged counts journal lines whose checksum does not fit.
 	Damaged int
@@ -342,7 +387,33 @@ func ReadRecord(dir string) (*Record, error) {
 	}
 	r.Damaged += damaged
 	r.Judgements = r.orderJudgements(LatestJudgements(r.current(judgements)))
+	controls, damaged, err := ReadJournal[*Control](filepath.Join(dir, ControlsFile))
+	if err != nil {
+		return nil, err
+	}
+	r.Damaged += damaged
+	r.Controls = r.latestControls(controls)
 	return r, nil
+}
+
+// latestControls keeps the controls of the run's own judge, one an id: the first that
+// is scored, else the last.
+func (r *Record) latestControls(controls []*Control) []*Control {
+	var list []*Control
+	for _, c := range controls {
+		if c.Judge != r.Run.Plan.Lineage.Judge() {
+			continue
+		}
+		i := slices.IndexFunc(list, func(o *Control) bool { return o.ID == c.ID })
+		switch {
+		case i < 0:
+			list = append(list, c)
+		case list[i].Verdict == Unjudged:
+			list[i] = c
+		}
+	}
+	slices.SortFunc(list, func(a, b *Control) int { return cmp.Compare(a.ID, b.ID) })
+	return list
 }
 
 // orderJudgements lists judgements by episode, compaction and item, whatever order
@@ -380,8 +451,9 @@ func (r *Record) current(judgements []*Judgement) []*Judgement {
 			contexts[place{e.Key, e.Compactions[i].Index}] = e.Compactions[i].After
 		}
 	}
+	judge := r.Run.Plan.Lineage.Judge()
 	return slices.DeleteFunc(judgements, func(j *Judgement) bool {
-		return contexts[place{j.Key, j.Compaction}] != j.Context
+		return contexts[place{j.Key, j.Compaction}] != j.Context || (j.Judge != "" && j.Judge != judge)
 	})
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -44,6 +45,7 @@ func Text(out io.Writer, r *analysis.Report, style Style) error {
 	t.gates()
 	t.compactions()
 	t.test()
+	t.metrics()
 	t.cost()
 	t.notes()
 	t.success()
@@ -199,13 +201,112 @@ func (t *textReport) table(rows []string) {
 }
 
 func (t *textReport) items() {
-	t.title(fmt.Sprintf("Items at every compaction, under %s", Clean(t.r.Candidate)))
-	rows := []string{"  class\tverbatim\tsupported\tabsent\tcontradicted\tunscored\ttotal\tretained"}
+	r := t.r
+	t.title(fmt.Sprintf("Items at every compaction, under %s", Clean(r.Candidate)))
+	rows := []string{"  class\tverbatim\tsupported\tabsent\tcontradicted\tunscored\ttotal\tretained\tstale\tkept->lost\tlost->kept"}
 	for _, class := range fixtures.Classes() {
-		c := t.r.Items[class]
-		rows = append(rows, fmt.Sprintf("  %s\t%d\t%d\t%d\t%d\t%d\t%d\t%s", class, c.Verbatim, c.Supported, c.Absent, c.Contradicted, c.Unscored, c.Total, share(c.Retained(), c.Scored())))
+		c, m := r.Items[class], r.Moved[class]
+		rows = append(rows, fmt.Sprintf("  %s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%s\t%s", class, c.Verbatim, c.Supported, c.Absent, c.Contradicted, c.Unscored, c.Total,
+			share(c.Retained(), c.Scored()), c.Stale, movedCell(r, m.KeptLost), movedCell(r, m.LostKept)))
 	}
 	t.table(rows)
+	if r.Moved != nil {
+		t.printf("  kept and lost are against the incumbent, by item and compaction")
+		for _, class := range fixtures.Classes() {
+			if m := r.Moved[class]; m.PWorse != nil {
+				t.printf("; %s p(worse) %.4f over %d groups", class, *m.PWorse, m.Groups)
+			}
+		}
+		t.printf("\n")
+	}
+	for _, pin := range r.Pins {
+		t.wrap(2, "broken pin: "+pin)
+	}
+	const most = 8
+	for i, voice := range r.Voice {
+		if i == most {
+			t.printf("  and %d more in another voice (report.json has all)\n", len(r.Voice)-most)
+			break
+		}
+		t.wrap(2, "another voice: "+voice)
+	}
+	t.retention()
+	t.judge()
+}
+
+func movedCell(r *analysis.Report, n int) string {
+	if r.Moved == nil {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+// retention prints what was kept by age and by compaction.
+func (t *textReport) retention() {
+	var arms []string
+	head := "  retained"
+	for _, arm := range t.r.Arms {
+		if _, ok := t.r.Retention[arm.Name]; ok {
+			arms = append(arms, arm.Name)
+			head += "\t" + Clean(arm.Name)
+		}
+	}
+	if len(arms) == 0 {
+		return
+	}
+	rows := []string{head}
+	line := func(name string, kept func(arm string) (analysis.Kept, bool)) {
+		row := "  " + name
+		for _, arm := range arms {
+			k, ok := kept(arm)
+			if !ok {
+				row += "\t-"
+				continue
+			}
+			row += "\t" + share(k.Kept, k.Scored)
+		}
+		rows = append(rows, row)
+	}
+	at := func(list []analysis.Kept, i int) (analysis.Kept, bool) {
+		if i >= len(list) {
+			return analysis.Kept{}, false
+		}
+		return list[i], true
+	}
+	generations := 0
+	for _, arm := range arms {
+		generations = max(generations, len(t.r.Retention[arm].ByGeneration))
+	}
+	for i, k := range t.r.Retention[arms[0]].ByAge {
+		line("stated "+k.Name+" before", func(arm string) (analysis.Kept, bool) { return at(t.r.Retention[arm].ByAge, i) })
+	}
+	for i := range generations {
+		line(fmt.Sprintf("compaction %d", i+1), func(arm string) (analysis.Kept, bool) { return at(t.r.Retention[arm].ByGeneration, i) })
+	}
+	t.title("Retention by age and by compaction")
+	t.table(rows)
+}
+
+// judge prints how the judge did on what was planted.
+func (t *textReport) judge() {
+	j := t.r.Judge
+	t.title("Judge: " + Clean(j.Name))
+	if j.Accuracy == nil {
+		t.printf("  %s\n", Clean(j.Reason))
+	} else {
+		var parts []string
+		for _, kind := range replay.ControlKinds() {
+			c := j.Controls[kind]
+			parts = append(parts, fmt.Sprintf("%s %d/%d", kind, c.Right, c.Asked))
+		}
+		t.wrap(2, fmt.Sprintf("planted controls right: %.0f%% (%s)", 100**j.Accuracy, strings.Join(parts, ", ")))
+	}
+	if !j.Trusted {
+		t.wrap(2, t.paint(colorBad, "NOT TRUSTED")+": "+j.Reason)
+	}
+	if o := j.SecondOpinion; o.Total > 0 {
+		t.printf("  the deterministic claim check agrees in %d of %d judged decisions\n", o.Agree, o.Total)
+	}
 }
 
 func share(n, total int) string {
@@ -227,10 +328,10 @@ func (t *textReport) gates() {
 			continue
 		}
 		t.printf("  %s: %s\n", g.Name, Clean(g.Reason))
-		const most = 12
+		const most = 3 // the disagreements above name them by conversation
 		for i, item := range g.NewlyLost {
 			if i == most {
-				t.printf("    and %d more\n", len(g.NewlyLost)-most)
+				t.printf("    and %d more (doubletake gate lists all)\n", len(g.NewlyLost)-most)
 				break
 			}
 			t.wrap(4, item)
@@ -238,30 +339,46 @@ func (t *textReport) gates() {
 	}
 }
 
+// countGates are the rows whose values are counts.
+func countGates() []string {
+	return []string{"contradictions", "accepted traces", "failed compactions", "stale items", "broken pins"}
+}
+
 func gateValue(g analysis.Gate, v *float64) string {
-	if v == nil {
+	name := strings.TrimPrefix(g.Name, "baseline: ")
+	switch {
+	case v == nil:
 		return "-"
-	}
-	switch g.Name {
-	case "behaviour":
+	case name == "behaviour":
 		return fmt.Sprintf("p=%.4f", *v)
-	case "contradictions", "accepted traces", "failed compactions":
+	case slices.Contains(countGates(), name), name == "latency_ms", name == "tokens_per_query":
 		return fmt.Sprintf("%.0f", *v)
 	}
 	return fmt.Sprintf("%.3f", *v)
 }
 
 func gateFloor(g analysis.Gate) string {
-	if g.Floor == nil {
+	name := strings.TrimPrefix(g.Name, "baseline: ")
+	switch {
+	case g.Floor == nil:
 		return "-"
-	}
-	switch g.Name {
-	case "behaviour":
+	case name == "behaviour":
 		return fmt.Sprintf("p>%.2f", *g.Floor)
-	case "contradictions", "accepted traces", "failed compactions":
+	case slices.Contains(countGates(), name):
 		return fmt.Sprintf("<=%.0f", *g.Floor)
+	case g.Ceiling:
+		return fmt.Sprintf("<=%g", *g.Floor)
 	}
 	return fmt.Sprintf(">=%.2f", *g.Floor)
+}
+
+// GateLine is a gate in one line: status, name, value, floor, incumbent.
+func GateLine(g analysis.Gate) string {
+	line := fmt.Sprintf("%-9s  %s  %s (floor %s, incumbent %s)", g.Status, g.Name, gateValue(g, g.Value), gateFloor(g), gateValue(g, g.Incumbent))
+	if g.Reason != "" {
+		line += ": " + Clean(g.Reason)
+	}
+	return line
 }
 
 func (t *textReport) compactions() {
@@ -374,6 +491,23 @@ func nonInferior(x analysis.Test) string {
 		return "non-inferior"
 	}
 	return "not shown to be within it"
+}
+
+// metrics prints the numbers that other harnesses know by these names.
+func (t *textReport) metrics() {
+	m := t.r.Metrics
+	value := func(v *float64, format string) string {
+		if v == nil {
+			return "-"
+		}
+		return fmt.Sprintf(format, *v)
+	}
+	t.title("Metrics of " + Clean(t.r.Candidate))
+	t.wrap(2, fmt.Sprintf("evidence_recall %s, claim_support_precision %s, falsehood_rejection %s, temporal_accuracy %s, tokens_per_query %s",
+		value(m.EvidenceRecall, "%.3f"), value(m.ClaimSupportPrecision, "%.3f"), value(m.FalsehoodRejection, "%.3f"), value(m.TemporalAccuracy, "%.3f"), value(m.TokensPerQuery, "%.0f")))
+	if m.LatencyMS != nil {
+		t.printf("  latency_ms p50 %.0f, p95 %.0f\n", m.LatencyMS.P50, m.LatencyMS.P95)
+	}
 }
 
 func (t *textReport) cost() {

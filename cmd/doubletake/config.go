@@ -15,7 +15,6 @@ import (
 	"github.com/xrash/smetrics"
 
 	"github.com/doubletake-dev/doubletake/analysis"
-	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay/compact"
 	"github.com/doubletake-dev/doubletake/replay/model"
 )
@@ -51,6 +50,21 @@ type agentConfig struct {
 type judgeConfig struct {
 	Model   string `yaml:"model"`
 	BaseURL string `yaml:"base_url"`
+	// Controls is how many controls of each kind are planted.
+	Controls *int `yaml:"controls"`
+	// MinAccuracy is the share of controls that the judge must get right.
+	MinAccuracy *float64 `yaml:"min_accuracy"`
+}
+
+// defaultControls is how many controls of each kind are planted where the config
+// says nothing.
+const defaultControls = 3
+
+func (c *config) controls() int {
+	if c.Judge.Controls != nil {
+		return *c.Judge.Controls
+	}
+	return defaultControls
 }
 
 type compactorConfig struct {
@@ -178,22 +192,16 @@ func (c *config) validate() error {
 			return fmt.Errorf("compactors.%s: %w", name, err)
 		}
 	}
-	known := []string{"contradictions"}
-	for _, class := range fixtures.Classes() {
-		known = append(known, string(class))
-	}
-	for name := range c.Gates {
-		if !slices.Contains(known, name) {
-			return fmt.Errorf("gates.%s: want one of %s", name, strings.Join(known, ", "))
+	settings := analysis.DefaultSettings()
+	for name, value := range c.Gates {
+		if err := settings.SetGate(name, value); err != nil {
+			return fmt.Errorf("gates: %w", err)
 		}
-	}
-	if n := c.Gates["contradictions"]; n != float64(int(n)) {
-		return fmt.Errorf("gates.contradictions: %v is no whole number", n)
 	}
 	for name, n := range map[string]int{
 		"agent.window": c.Agent.Window, "agent.step_limit": c.Agent.StepLimit, "limits.concurrency": c.Limits.Concurrency,
 		"limits.requests_per_minute": c.Limits.RequestsPerMinute, "limits.tokens_per_minute": c.Limits.TokensPerMinute, "limits.tries": c.Limits.Tries,
-		"nightly.confirm": c.Nightly.Confirm,
+		"nightly.confirm": c.Nightly.Confirm, "judge.controls": c.controls(),
 	} {
 		if n < 0 {
 			return fmt.Errorf("%s: %d is negative", name, n)
@@ -221,11 +229,7 @@ func (c compactorConfig) validate() error {
 func (c *config) analysis() analysis.Settings {
 	s := analysis.DefaultSettings()
 	for name, value := range c.Gates {
-		if name == "contradictions" {
-			s.Contradictions = int(value)
-		} else {
-			s.Floors[fixtures.Class(name)] = value
-		}
+		_ = s.SetGate(name, value) // validate has refused what it does not know
 	}
 	for _, set := range []struct {
 		from *float64
@@ -233,6 +237,7 @@ func (c *config) analysis() analysis.Settings {
 	}{
 		{c.Test.Alpha, &s.Alpha}, {c.Test.Margin, &s.Margin}, {c.Test.Confidence, &s.Confidence},
 		{c.Test.Power, &s.Power}, {c.Test.MaxUnscored, &s.MaxUnscored},
+		{c.Judge.MinAccuracy, &s.JudgeAccuracy},
 	} {
 		if set.from != nil {
 			*set.to = *set.from

@@ -30,6 +30,9 @@ import (
 // shippedSet is what the embedded set is called.
 const shippedSet = "adversarial"
 
+// offlineIdentity begins what cache keys and lineages call the embedded provider.
+const offlineIdentity = "offline:"
+
 // The model names of the embedded provider.
 const (
 	offlineAgent = "offline-agent"
@@ -152,7 +155,7 @@ func (n *night) connect(ctx context.Context) error {
 			return err
 		}
 		n.close = append(n.close, server.Close)
-		endpoint = model.Endpoint{BaseURL: server.URL(), Identity: "offline:" + string(library.Digest())}
+		endpoint = model.Endpoint{BaseURL: server.URL(), Identity: offlineIdentity + string(library.Digest()), Untimed: true}
 		n.settings.Model = offlineAgent
 		n.judgeAs = first(n.judgeAs, offlineJudge)
 	}
@@ -175,13 +178,9 @@ func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
 	if err != nil {
 		return usageError("--cache: %w", err)
 	}
-	dir := first(n.cli.String("cache-dir"), n.config.path(n.config.Cache.Dir))
-	if dir == "" && mode != model.CacheOff {
-		home, err := os.UserCacheDir()
-		if err != nil {
-			return usageError("no cache folder: %w; name one with --cache-dir, or use --cache off", err)
-		}
-		dir = filepath.Join(home, "doubletake", "answers")
+	dir, err := cacheDir(first(n.cli.String("cache-dir"), n.config.path(n.config.Cache.Dir)), mode)
+	if err != nil {
+		return err
 	}
 	limit := model.NewLimiter(n.config.Limits.RequestsPerMinute, n.config.Limits.TokensPerMinute)
 	if n.counter, err = model.NewCounter(n.settings.Model); err != nil {
@@ -369,7 +368,7 @@ func (n *night) play(folder *replay.Folder) error {
 		return err
 	}
 	examiner := &judge.Judge{
-		Model: n.judge, Name: n.judgeAs, Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Progress: progress.decisions,
+		Model: n.judge, Name: n.judgeAs, Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Controls: n.config.controls(), Progress: progress.decisions,
 	}
 	return examiner.Run(n.cli.Context, folder)
 }

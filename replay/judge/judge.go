@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"golang.org/x/sync/errgroup"
 
@@ -26,6 +27,8 @@ type Judge struct {
 	Seed  int
 	// Concurrency is how many questions are asked at once.
 	Concurrency int
+	// Controls is how many controls of each kind are planted; 0 for none.
+	Controls int
 	// Progress hears how many of the decisions are judged; may be nil.
 	Progress func(done, total int)
 }
@@ -47,6 +50,9 @@ type decision struct {
 func (j *Judge) Run(ctx context.Context, folder *replay.Folder) error {
 	record, err := replay.ReadRecord(folder.Dir)
 	if err != nil {
+		return err
+	}
+	if err := j.controls(ctx, folder, record); err != nil {
 		return err
 	}
 	todo := j.open(record)
@@ -142,52 +148,168 @@ func (j *Judge) decide(ctx context.Context, record *replay.Record, d decision) (
 		judgement.Verdict, judgement.Reason = replay.Unjudged, err.Error()
 		return judgement, nil
 	}
-	how, role := find(messages, recordedUpTo(record, d.episode, d.compaction), d.item.Literal)
+	recorded := recordedUpTo(record, d.episode, d.compaction)
+	texts := contents(messages)
+	judgement.Coverage = fixtures.Coverage(d.item.Literal, texts...)
+	how, holder := find(messages, recorded, d.item.Literal)
+	if holder != nil {
+		judgement.Role, judgement.Origin = holder.Role, origin(recorded, d.item)
+		judgement.Voice = voice(judgement.Origin, holder)
+	}
+	f := record.Fixture(d.episode.Fixture)
+	if f.StatusAt(d.item, d.compaction.AfterTurn) != fixtures.Active {
+		return judgement, j.retired(ctx, record, judgement, messages, f, d, how)
+	}
 	if how == plain {
-		judgement.Verdict, judgement.Role = replay.Verbatim, role
+		judgement.Verdict = replay.Verbatim
 		return judgement, nil
 	}
-	if err := j.ask(ctx, judgement, messages, d); err != nil {
+	if err := j.ask(ctx, record, judgement, messages, d.item.Literal, d.item); err != nil {
 		return nil, err
 	}
-	// The literal stands there. Only the judge can tell whether the words around it
-	// turn it around; that they leave it alone or that it missed it changes nothing.
-	if how == amended && (judgement.Verdict == replay.Supported || judgement.Verdict == replay.Absent) {
-		judgement.Verdict, judgement.Role, judgement.Answer = replay.Verbatim, role, ""
+	switch {
+	case how == amended && (judgement.Verdict == replay.Supported || judgement.Verdict == replay.Absent):
+		// The literal stands there. Only the judge can tell whether the words around it
+		// turn it around; that they leave it alone or that it missed it changes nothing.
+		judgement.Verdict, judgement.Answer = replay.Verbatim, ""
+	case judgement.Verdict == replay.Supported && j.Name != CoverageModel && !answerFits(judgement.Answer, d.item.Expect):
+		judgement.Verdict = replay.Contradicted
+		judgement.Reason = fmt.Sprintf("supported, but the probe is answered %.80q, not %.80q", judgement.Answer, d.item.Expect)
 	}
 	return judgement, nil
 }
 
-// ask asks the judge, once more where the answer was malformed.
-func (j *Judge) ask(ctx context.Context, judgement *replay.Judgement, messages []fixtures.Message, d decision) error {
-	request := &replay.Request{
-		Model: j.Name, Seed: j.Seed, JSON: true, Replicate: d.episode.Replicate,
-		Messages: []fixtures.Message{
-			{Role: fixtures.RoleSystem, Content: instructions},
-			{Role: fixtures.RoleUser, Content: question(render(messages), d.item.Literal, d.item.Probe)},
-		},
+// retired finds out whether an item that no longer binds survives as if it did: the
+// probe is asked, with the statement that holds now, and its expected answer is the
+// one of now.
+func (j *Judge) retired(ctx context.Context, record *replay.Record, judgement *replay.Judgement, messages []fixtures.Message, f *fixtures.Fixture, d decision, how standing) error {
+	now := f.Newest(d.item, d.compaction.AfterTurn)
+	if err := j.ask(ctx, record, judgement, messages, now.Literal, d.item); err != nil {
+		return err
 	}
-	judgement.Verdict = replay.Unjudged
-	for range 2 {
-		reply, err := j.Model.Complete(ctx, request)
-		if err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			judgement.Reason = err.Error()
-			return nil
-		}
-		exchange := reply.Exchange("judge")
-		judgement.Exchange = &exchange
-		answer, err := parse(reply.Message.Content)
-		if err == nil {
-			judgement.Verdict, judgement.Answer, judgement.Reason = answer.Verdict, answer.Answer, ""
-			return nil
-		}
-		judgement.Reason = err.Error()
-		request.Fresh = true
+	right := answerFits(judgement.Answer, d.item.Expect)
+	switch {
+	case judgement.Verdict == replay.Unjudged:
+	case right || how == nowhere && (now != d.item || judgement.Verdict != replay.Supported):
+		// The context answers as things stand now, or says nothing of the old item.
+		judgement.Verdict = replay.Retired
+	default:
+		judgement.Verdict = replay.Stale
+		judgement.Reason = fmt.Sprintf("the answer is %.80q, now it is %.80q", judgement.Answer, d.item.Expect)
 	}
 	return nil
+}
+
+func contents(messages []fixtures.Message) []string {
+	texts := make([]string, 0, len(messages))
+	for i := range messages {
+		texts = append(texts, messages[i].Content)
+		for _, call := range messages[i].ToolCalls {
+			texts = append(texts, string(call.Arguments))
+		}
+	}
+	return texts
+}
+
+// CoverageModel is the name of the judge that asks no model: the deterministic claim
+// check, which tells supported from absent and sees no contradiction.
+const CoverageModel = "coverage"
+
+// ask asks the judge about a statement and the item's probe.
+func (j *Judge) ask(ctx context.Context, record *replay.Record, judgement *replay.Judgement, messages []fixtures.Message, statement string, item *fixtures.Item) error {
+	judgement.Judge = record.Run.Plan.Lineage.Judge()
+	if j.Name == CoverageModel {
+		judgement.Verdict = replay.Absent
+		if fixtures.Coverage(statement, contents(messages)...) >= fixtures.CoverageFloor {
+			judgement.Verdict = replay.Supported
+		}
+		return nil
+	}
+	got, err := j.question(ctx, record, messages, statement, item.Probe)
+	if err != nil {
+		return err
+	}
+	judgement.Verdict, judgement.Answer, judgement.Reason = got.Verdict, got.Answer, got.reason
+	judgement.Input, judgement.Output, judgement.Exchange = got.input, got.output, got.exchange
+	return nil
+}
+
+// reply is what came of one question.
+type reply struct {
+	answer
+	reason   string
+	input    fixtures.Hash
+	output   string
+	exchange *replay.Exchange
+}
+
+// question asks one closed question, once more where the answer was malformed. What
+// was asked and answered is kept with the run.
+func (j *Judge) question(ctx context.Context, record *replay.Record, messages []fixtures.Message, statement, probe string) (*reply, error) {
+	request := &replay.Request{
+		Model: j.Name, Seed: j.Seed, JSON: true,
+		Messages: []fixtures.Message{
+			{Role: fixtures.RoleSystem, Content: instructions},
+			{Role: fixtures.RoleUser, Content: question(render(messages), statement, probe)},
+		},
+	}
+	r := &reply{answer: answer{Verdict: replay.Unjudged}}
+	var err error
+	if r.input, err = record.Contexts.Put(request.Messages); err != nil {
+		return nil, err
+	}
+	for range 2 {
+		got, err := j.Model.Complete(ctx, request)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			r.reason = err.Error()
+			return r, nil
+		}
+		exchange := got.Exchange("judge")
+		r.exchange = &exchange
+		r.output = clip(got.Message.Content)
+		parsed, err := parse(got.Message.Content)
+		if err == nil {
+			r.answer, r.reason = *parsed, ""
+			return r, nil
+		}
+		r.reason = err.Error()
+		request.Fresh = true
+	}
+	return r, nil
+}
+
+// clip bounds what is kept of an answer that is none.
+func clip(text string) string {
+	const most = 4000
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return text
+}
+
+// answerFits says whether a judge's answer to a probe is the expected one: the same
+// words, or all words of the expected one among its own. "No" is no part of "unknown".
+func answerFits(answer, expect string) bool {
+	wanted, given := words(expect), words(answer)
+	if len(wanted) == 0 || len(given) == 0 {
+		return false
+	}
+	if wanted[0] == "yes" || wanted[0] == "no" {
+		return given[0] == wanted[0]
+	}
+	for i := 0; i+len(wanted) <= len(given); i++ {
+		if slices.Equal(given[i:i+len(wanted)], wanted) {
+			return true
+		}
+	}
+	return false
+}
+
+func words(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
 type answer struct {

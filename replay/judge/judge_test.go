@@ -56,13 +56,20 @@ type run struct {
 
 func newRun(t *testing.T, arms ...string) *run {
 	t.Helper()
+	return newRunOf(t, func(*fixtures.Fixture) {}, arms...)
+}
+
+// newRunOf is newRun over a changed fixture.
+func newRunOf(t *testing.T, change func(*fixtures.Fixture), arms ...string) *run {
+	t.Helper()
 	f := &fixtures.Fixture{
 		ConversationID: "the-conversation", Hash: "00000000000000f1", CompactAfter: []int{4, 8}, CompactionsExpected: 2,
 		MustSurvive: []fixtures.Item{
-			{ID: "c1", Class: fixtures.Constraint, Turn: 1, Literal: "never touch the vault", Probe: "May the vault be touched?", Expect: "no"},
-			{ID: "r1", Class: fixtures.Reference, Turn: 5, Literal: "the port is 9931", Probe: "Which port is it?", Expect: "9931"},
+			{ID: "c1", Class: fixtures.Constraint, Turn: 1, Literal: "never touch the vault", Probe: "Is the vault off limits?", Expect: "yes"},
+			{ID: "r1", Class: fixtures.Reference, Turn: 5, Literal: "the port is 9931", Probe: "Is the port 9931?", Expect: "yes"},
 		},
 	}
+	change(f)
 	plan := replay.Plan{Command: "nightly", Fixtures: 1}
 	for _, arm := range arms {
 		plan.Arms = append(plan.Arms, replay.ArmInfo{Name: arm, Role: arm, Kind: replay.CompactorArm})
@@ -92,6 +99,9 @@ func (r *run) play(t *testing.T, arm string, status replay.EpisodeStatus, contex
 		}
 		var err error
 		if c.After, err = r.Contexts.Put(context); err != nil {
+			t.Fatal(err)
+		}
+		if c.Before, err = r.Contexts.Put(user("what was said before")); err != nil {
 			t.Fatal(err)
 		}
 		e.Compactions = append(e.Compactions, c)
@@ -188,7 +198,7 @@ func TestALiteralThatStandsThereNeedsNoCall(t *testing.T) {
 	} {
 		r := newRun(t, "a")
 		r.play(t, "a", replay.Played, user(c.text))
-		if list := r.judge(t, always(c.answer)); list[0].Verdict != c.want || list[0].Exchange == nil || (list[0].Role == "user") != (c.want == replay.Verbatim) {
+		if list := r.judge(t, always(c.answer)); list[0].Verdict != c.want || list[0].Exchange == nil || list[0].Role != "user" {
 			t.Errorf("%q, judge %s: %+v", c.text, c.answer, list[0])
 		}
 	}

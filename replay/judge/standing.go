@@ -21,22 +21,22 @@ const (
 	plain
 )
 
-// find says how the literal stands in the messages and whose message holds it.
-func find(messages, recorded []fixtures.Message, literal string) (standing, string) {
-	best, role := nowhere, ""
+// find says how the literal stands in the messages and which message holds it.
+func find(messages, recorded []fixtures.Message, literal string) (standing, *fixtures.Message) {
+	best, holder := nowhere, (*fixtures.Message)(nil)
 	for i := range messages {
 		m := &messages[i]
 		if !m.Holds(literal) {
 			continue
 		}
 		if !strings.Contains(m.Content, literal) || standsPlain(m.Content, recorded, literal) {
-			return plain, m.Role // also where it stands in a tool call's arguments
+			return plain, m // also where it stands in a tool call's arguments
 		}
 		if best == nowhere {
-			best, role = amended, m.Role
+			best, holder = amended, m
 		}
 	}
-	return best, role
+	return best, holder
 }
 
 // label is what stands before an entry of a list: its mark and a bracket that says

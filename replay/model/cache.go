@@ -81,6 +81,7 @@ type entry struct {
 	Fingerprint  string           `json:"fingerprint"`
 	Usage        replay.Usage     `json:"usage"`
 	CostUSD      *float64         `json:"cost_usd,omitempty"`
+	LatencyMS    *float64         `json:"latency_ms,omitempty"`
 }
 
 // Complete answers from the store where it may, else asks the model.
@@ -180,12 +181,12 @@ func (c *Cached) lookUp(id cache.ActionID, key fixtures.Hash) *replay.Reply {
 	}
 	return &replay.Reply{
 		Message: e.Message, FinishReason: e.FinishReason, Model: e.Model, Fingerprint: e.Fingerprint,
-		Usage: e.Usage, Key: key, Stored: e.Run != c.run, CostUSD: e.CostUSD,
+		Usage: e.Usage, Key: key, Stored: e.Run != c.run, CostUSD: e.CostUSD, LatencyMS: e.LatencyMS,
 	}
 }
 
 func (c *Cached) put(id cache.ActionID, reply *replay.Reply) error {
-	data, err := fixtures.MarshalPlain(entry{c.run, reply.Message, reply.FinishReason, reply.Model, reply.Fingerprint, reply.Usage, reply.CostUSD})
+	data, err := fixtures.MarshalPlain(entry{c.run, reply.Message, reply.FinishReason, reply.Model, reply.Fingerprint, reply.Usage, reply.CostUSD, reply.LatencyMS})
 	if err != nil {
 		return fmt.Errorf("storing an answer: %w", err)
 	}

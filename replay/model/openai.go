@@ -34,6 +34,9 @@ type Endpoint struct {
 	// MaxWait bounds the pause before another try, whatever the provider asks for;
 	// 0 means [DefaultMaxWait].
 	MaxWait time.Duration
+	// Untimed leaves answer times out of replies, for an endpoint whose times say
+	// nothing.
+	Untimed bool
 }
 
 // The defaults of an [Endpoint].
@@ -166,6 +169,7 @@ func (c *Client) once(ctx context.Context, request *replay.Request) (*replay.Rep
 	late := errUnanswered{fmt.Errorf("no answer within %s", c.endpoint.Timeout)}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.endpoint.Timeout, late)
 	defer cancel()
+	began := time.Now()
 	response, err := c.api.CreateChatCompletion(ctx, toWire(request))
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -187,6 +191,10 @@ func (c *Client) once(ctx context.Context, request *replay.Request) (*replay.Rep
 			PromptTokens:     response.Usage.PromptTokens,
 			CompletionTokens: response.Usage.CompletionTokens,
 		},
+	}
+	if !c.endpoint.Untimed {
+		took := float64(time.Since(began).Microseconds()) / 1000
+		reply.LatencyMS = &took
 	}
 	if reply.Message.Content == "" && choice.Message.Refusal != "" {
 		reply.Message.Content = choice.Message.Refusal

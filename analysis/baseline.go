@@ -1,0 +1,87 @@
+package analysis
+
+import (
+	"fmt"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/replay"
+)
+
+// recallFall is how far evidence_recall may fall below a baseline.
+const recallFall = 0.02
+
+// Baseline is a run held against an earlier one.
+type Baseline struct {
+	Run string `json:"run"`
+	// Differences are the parts of the lineage that differ. With any, the baseline is
+	// shown and gates nothing.
+	Differences []string `json:"differences"`
+	// Gates are the rows that it arms.
+	Gates []Gate `json:"gates"`
+}
+
+// Against holds the run's candidate against that of an earlier run. Only a baseline of
+// the same lineage arms rows.
+func (n *Night) Against(earlier *Night) Baseline {
+	b := Baseline{Run: earlier.Report.Run, Differences: LineageDifferences(&earlier.Record.Run.Plan, &n.Record.Run.Plan), Gates: []Gate{}}
+	if len(b.Differences) > 0 {
+		return b
+	}
+	in := n.gates
+	in.old, in.incumbent = earlier.gates.now, "the baseline"
+	rows := []Gate{
+		in.contradictions(),
+		in.counted("stale items", stale, "items that no longer bind newly survive as if they did"),
+	}
+	if in.pinned() {
+		rows = append(rows, in.counted("broken pins", brokenPin, "pinned items newly without their literal"))
+	}
+	for _, class := range fixtures.Classes() {
+		rows = append(rows, in.retention(class))
+	}
+	rows = append(rows, recall(n.Report.Metrics.EvidenceRecall, earlier.Report.Metrics.EvidenceRecall))
+	for _, g := range rows {
+		g.Name = "baseline: " + g.Name
+		b.Gates = append(b.Gates, g)
+	}
+	return b
+}
+
+// recall is the row for evidence_recall, which may fall a little below a baseline.
+func recall(now, then *float64) Gate {
+	g := Gate{Name: "evidence_recall", Value: now, Incumbent: then, Status: GatePass}
+	if now == nil || then == nil {
+		g.Status, g.Reason = GateUnscored, "nothing to go by"
+		return g
+	}
+	floor := *then - recallFall
+	g.Floor = &floor
+	if *now < floor {
+		g.Status, g.Reason = GateRegressed, fmt.Sprintf("more than %.2f below the baseline", recallFall)
+	}
+	return g
+}
+
+// LineageDifferences names the parts in which two plans differ such that their results
+// must not be compared. Compactors differ between nights by design.
+func LineageDifferences(a, b *replay.Plan) []string {
+	var out []string
+	differ := func(what string, x, y any) {
+		if x != y {
+			out = append(out, fmt.Sprintf("%s: %v there, %v here", what, x, y))
+		}
+	}
+	differ("set", a.Lineage.SetName, b.Lineage.SetName)
+	differ("set version", a.Lineage.SetVersion, b.Lineage.SetVersion)
+	differ("set hash", a.Lineage.SetHash, b.Lineage.SetHash)
+	differ("fixtures played", a.Fixtures, b.Fixtures)
+	differ("agent model", a.Lineage.AgentModel, b.Lineage.AgentModel)
+	differ("agent endpoint", a.Lineage.Endpoint, b.Lineage.Endpoint)
+	differ("judge model", a.Lineage.JudgeModel, b.Lineage.JudgeModel)
+	differ("judge prompt", a.Lineage.JudgePrompt, b.Lineage.JudgePrompt)
+	differ("seed", a.Lineage.Seed, b.Lineage.Seed)
+	differ("window", a.Settings.Window, b.Settings.Window)
+	differ("trigger", a.Settings.Trigger, b.Settings.Trigger)
+	differ("step limit", a.Settings.StepLimit, b.Settings.StepLimit)
+	return out
+}

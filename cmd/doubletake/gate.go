@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/goccy/go-yaml"
+	"github.com/urfave/cli/v2"
+
+	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/analysis/report"
+)
+
+func gateCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "gate",
+		Usage:     "say PASS, BACKLOG or REGRESSED for every row of a run; the exit code is the contract",
+		ArgsUsage: "RUN",
+		Description: `A line a row, then gate: PASS or gate: FAIL. BACKLOG is below the floor and not worsened,
+and does not block. A baseline arms further rows only where its lineage is the same: set,
+models, judge prompt, parameters. A floors file (YAML or JSON) holds floors by name:
+constraint, commitment, open_question, reference, contradictions, prompt_size, and the
+metrics of report.json.
+
+   doubletake gate night
+   doubletake gate night --baseline last-night --floors floors.yaml`,
+		Flags: []cli.Flag{
+			stringFlag("baseline", "hold the run against an earlier `RUN`"),
+			stringFlag("floors", "read floors from `FILE`"),
+			&cli.BoolFlag{Name: "deterministic-only", Usage: "look at no judge: verbatim survival and the coverage of words alone", EnvVars: twin("deterministic-only")},
+			jsonFlag(),
+		},
+		Action: runGate,
+	}
+}
+
+func runGate(c *cli.Context) error {
+	if c.NArg() != 1 {
+		return usageError("gate wants one run directory, have %d (doubletake gate --help)", c.NArg())
+	}
+	options := analysis.Options{Deterministic: c.Bool("deterministic-only")}
+	if path := c.String("floors"); path != "" {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("reading the floors: %w", err)
+		}
+		if err := yaml.UnmarshalWithOptions(data, &options.Gates, yaml.Strict()); err != nil {
+			return fmt.Errorf("floors %s: %s", path, yaml.FormatError(err, false, true))
+		}
+	}
+	found, err := analysis.LoadWith(c.Args().First(), options)
+	if err != nil {
+		return err
+	}
+	gates := found.Report.Gates
+	var against *analysis.Baseline
+	if dir := c.String("baseline"); dir != "" {
+		earlier, err := analysis.LoadWith(dir, options)
+		if err != nil {
+			return fmt.Errorf("the baseline: %w", err)
+		}
+		b := found.Against(earlier)
+		against = &b
+		gates = append(gates, b.Gates...)
+	}
+	result, code := gateResult(found.Report, gates)
+	if c.Bool("json") {
+		enc := json.NewEncoder(c.App.Writer)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		err := enc.Encode(struct {
+			Gate     string             `json:"gate"`
+			Gates    []analysis.Gate    `json:"gates"`
+			Baseline *analysis.Baseline `json:"baseline"`
+		}{result, gates, against})
+		if err != nil {
+			return err
+		}
+	} else {
+		printGates(c, gates, against, result)
+	}
+	if code != exitOK {
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+// gateResult is FAIL where a row regressed, INCOMPLETE where too much is unscored.
+func gateResult(r *analysis.Report, gates []analysis.Gate) (string, int) {
+	for _, g := range gates {
+		if g.Status == analysis.GateRegressed && (r.Verdict != analysis.Incomplete || r.Judge.Trusted) {
+			return "FAIL", exitBlocked
+		}
+	}
+	if r.Verdict == analysis.Incomplete {
+		return "INCOMPLETE", exitIncomplete
+	}
+	return "PASS", exitOK
+}
+
+func printGates(c *cli.Context, gates []analysis.Gate, against *analysis.Baseline, result string) {
+	for _, g := range gates {
+		fmt.Fprintln(c.App.Writer, report.GateLine(g))
+		if g.Status == analysis.GateRegressed {
+			for _, item := range g.NewlyLost {
+				fmt.Fprintf(c.App.Writer, "             %s\n", report.Clean(item))
+			}
+		}
+	}
+	if against != nil && len(against.Differences) > 0 {
+		fmt.Fprintf(c.App.Writer, "the baseline %s is of another lineage and gates nothing:\n", against.Run)
+		for _, d := range against.Differences {
+			fmt.Fprintf(c.App.Writer, "  %s\n", report.Clean(d))
+		}
+	}
+	fmt.Fprintf(c.App.Writer, "gate: %s\n", result)
+}
