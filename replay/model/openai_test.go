@@ -44,6 +44,10 @@ func TestWhatStandsOnTheWire(t *testing.T) {
 		FinishReason: "stop", Model: "m-2026", Fingerprint: "fp1",
 		Usage: replay.Usage{PromptTokens: 11, CachedTokens: 5, CompletionTokens: 2},
 	}
+	if reply.LatencyMS == nil || *reply.LatencyMS < 0 {
+		t.Error("the reply does not say how long it took")
+	}
+	reply.LatencyMS = nil
 	if !reflect.DeepEqual(reply, want) {
 		t.Errorf("reply %+v, want %+v", reply, want)
 	}
