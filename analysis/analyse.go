@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/pairing"
@@ -131,6 +132,9 @@ func (a *analyser) find() error {
 	a.verdict()
 	a.note()
 	r.Notes = append([]string{}, a.notes...)
+	if !a.deterministic {
+		r.Rubric = newRubric(a.record, in.incumbent, in.candidate)
+	}
 	return nil
 }
 
@@ -382,6 +386,9 @@ func (a *analyser) incomplete() []string {
 		why = append(why, fmt.Sprintf("%d of %d fixtures were not played to the end", missing, a.record.Run.Plan.Fixtures))
 	}
 	over(r.Pairs.Unscored+r.Pairs.Void, r.Pairs.Total, "pairs")
+	if reason := a.commonReason(); reason != "" && len(why) > 0 {
+		why = append(why, "most often because of: "+reason)
+	}
 	unscored, total := 0, 0
 	for _, c := range r.Items {
 		unscored += c.Unscored
@@ -392,6 +399,28 @@ func (a *analyser) incomplete() []string {
 		why = append(why, "no pair has an outcome")
 	}
 	return why
+}
+
+// commonReason is the reason, without the place, that kept most pairs from an outcome.
+func (a *analyser) commonReason() string {
+	counts := map[string]int{}
+	best := ""
+	for _, n := range a.report.NotPaired {
+		if n.Cell == pairing.LeftOut {
+			continue
+		}
+		reason := n.Reason
+		for _, place := range []string{"asking model ", "expected compactions ran: ", "had no recorded result"} {
+			if i := strings.Index(reason, place); i >= 0 {
+				reason = reason[i:]
+			}
+		}
+		counts[reason]++
+		if counts[reason] > counts[best] {
+			best = reason
+		}
+	}
+	return best
 }
 
 // note adds what a reader must know beside the numbers.
@@ -416,5 +445,7 @@ func (a *analyser) note() {
 	if !a.report.Lineage.VocabularyOwn {
 		a.notes = append(a.notes, fmt.Sprintf("tokens are counted with the vocabulary %s, which may not be that of %s", a.report.Lineage.Vocabulary, a.report.Lineage.AgentModel))
 	}
-	a.notes = append(a.notes, "an adversarial set says what can go wrong, not how often it does in production")
+	if slices.ContainsFunc(a.record.Fixtures, func(f *fixtures.Fixture) bool { return f.Sampling == "adversarial" }) {
+		a.notes = append(a.notes, "an adversarial set says what can go wrong, not how often it does in production")
+	}
 }

@@ -176,14 +176,15 @@ func (in *gateInput) behaviour() Gate {
 	worseThanReference := test.PCluster <= in.settings.Alpha
 	worseThanIncumbent := in.directTest != nil && in.directTest.PCluster <= in.settings.Alpha
 	switch {
-	case test.Pairs == 0 && in.directTest == nil:
+	case test.Pairs == 0 && (in.directTest == nil || in.directTest.Pairs == 0):
+		g.Value = nil
 		g.Status, g.Reason = GateUnscored, "no replayed pair has an outcome"
 	case worseThanIncumbent:
-		g.Status, g.Reason = GateRegressed, fmt.Sprintf("worse than %s: %d losses, %d gains", in.incumbent, in.directTest.Losses, in.directTest.Gains)
+		g.Status, g.Reason = GateRegressed, fmt.Sprintf("worse than %s by more than chance (losses %d, gains %d)", in.incumbent, in.directTest.Losses, in.directTest.Gains)
 	case worseThanReference && in.directTest != nil && in.directTest.Losses <= in.directTest.Gains:
 		g.Status, g.Reason = GateBacklog, fmt.Sprintf("worse than the reference, but not than %s", in.incumbent)
 	case worseThanReference:
-		g.Status, g.Reason = GateRegressed, fmt.Sprintf("worse than the reference: %d losses, %d gains", test.Losses, test.Gains)
+		g.Status, g.Reason = GateRegressed, fmt.Sprintf("worse than the reference by more than chance (losses %d, gains %d)", test.Losses, test.Gains)
 	}
 	return g
 }

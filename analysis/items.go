@@ -2,10 +2,8 @@ package analysis
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
-	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
 )
 
@@ -85,31 +83,9 @@ func countRules(record *replay.Record, arm string) map[replay.Rule]RuleCount {
 
 // usage sums the distinct answers that the run took.
 func usage(record *replay.Record) Usage {
-	seen := map[fixtures.Hash]replay.Exchange{}
-	note := func(e replay.Exchange) {
-		if old, ok := seen[e.Key]; !ok || (old.Stored && !e.Stored) {
-			seen[e.Key] = e
-		}
-	}
-	for _, e := range record.Episodes {
-		for _, x := range e.Exchanges {
-			note(x)
-		}
-	}
-	for _, j := range record.Judgements {
-		if j.Exchange != nil {
-			note(*j.Exchange)
-		}
-	}
-	for _, c := range record.Controls {
-		if c.Exchange != nil {
-			note(*c.Exchange)
-		}
-	}
 	u := Usage{}
 	cost, unpriced := 0.0, 0
-	for _, key := range slices.Sorted(maps.Keys(seen)) { // a sum of floats depends on its order
-		x := seen[key]
+	for _, x := range record.Exchanges() {
 		if x.Stored {
 			u.Cached++
 			continue

@@ -68,6 +68,8 @@ type Report struct {
 	Control          Control               `json:"control"`
 	Usage            Usage                 `json:"usage"`
 	Settings         Settings              `json:"settings"`
+	// Rubric is advisory; null where it was not asked for.
+	Rubric *Rubric `json:"rubric"`
 	// TaskSuccess is how many episodes of each arm passed. It is no gate.
 	TaskSuccess map[string]Share `json:"task_success"`
 	Notes       []string         `json:"notes"`

@@ -25,13 +25,13 @@ const (
 // Discordant says whether the two episodes had different outcomes.
 func (c Cell) Discordant() bool { return c == Loss || c == Gain }
 
-// By is what the first episode of a pair stands on.
+// By is what a pair stands on.
 type By string
 
-// What a first episode stands on.
+// What a pair stands on.
 const (
-	Replayed By = "replayed" // it was played in this run
-	Accepted By = "accepted" // a trace that a person accepted; it can only pass
+	Replayed By = "replayed" // both episodes were played in this run
+	Accepted By = "accepted" // one is a trace that a person accepted; it can only pass
 )
 
 // Pair is two episodes of one fixture and replicate under two arms.
@@ -128,7 +128,9 @@ func pair(f *fixtures.Fixture, first, second, reference *replay.Episode) Pair {
 	if first.Replicate > 0 {
 		p.ID = fmt.Sprintf("%s.%d", p.ID, first.Replicate)
 	}
-	if first.Status == replay.Accepted {
+	// Either side may stand on a trace, where a compactor that compacts nothing is an
+	// arm of its own; such a pair is no part of the test whichever side it is.
+	if first.Status == replay.Accepted || second.Status == replay.Accepted {
 		p.By = Accepted
 	}
 	p.Cell, p.Reason = cell(first, second, p.First.Outcome, p.Second.Outcome)

@@ -70,6 +70,7 @@ func TestCells(t *testing.T) {
 		{"no reference", status(replay.LeftOut, "too long"), same, LeftOut, Replayed},
 		{"no reference and no compaction", status(replay.LeftOut, "too long"), status(replay.Void, "0 of 1"), LeftOut, Replayed},
 		{"an accepted trace", func(e *replay.Episode) { e.Status = replay.Accepted }, says("no"), Loss, Accepted},
+		{"an accepted trace on the second side", says("no"), func(e *replay.Episode) { e.Status = replay.Accepted }, Gain, Accepted},
 		{"another prefix", same, func(e *replay.Episode) { e.PrefixHash = "q" }, Unscored, Replayed},
 		{"another fork", same, func(e *replay.Episode) { e.Fork = 9 }, Unscored, Replayed},
 		{"a miss before a text that fails", same, func(e *replay.Episode) {

@@ -51,8 +51,12 @@ func (p *player) run(ctx context.Context) error {
 	if expected := p.expected(); ran < expected {
 		p.episode.Status = Void
 		p.episode.Reason = fmt.Sprintf("%d of %d expected compactions ran", ran, expected)
-		if reasons := p.whyNot(); reasons != "" {
+		switch reasons := p.whyNot(); {
+		case reasons != "":
 			p.episode.Reason += ": " + reasons
+		case len(p.stage.points) < expected:
+			p.episode.Reason += fmt.Sprintf(": the context has %d tokens at the fork, and is compacted beyond %d (trigger %g of the window of %d); name compact_after, or give the fixture or the agent a smaller window",
+				p.stage.tokens, int(p.engine.Settings.Trigger*float64(p.stage.window)), p.engine.Settings.Trigger, p.stage.window)
 		}
 		return nil
 	}

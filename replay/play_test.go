@@ -198,7 +198,7 @@ func TestACompactorThatDoesNotCompactMakesTheEpisodeVoid(t *testing.T) {
 		f := fixtureOf("f")
 		f.CompactionsExpected = 1
 		episode := playEpisode(t, engine(t, &script{}, story()), f, compacting(keepLast))
-		if episode.Status != Void || episode.Reason != "0 of 1 expected compactions ran" {
+		if episode.Status != Void || !strings.HasPrefix(episode.Reason, "0 of 1 expected compactions ran: the context has 20 tokens") {
 			t.Errorf("%s (%s)", episode.Status, episode.Reason)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -277,9 +278,28 @@ func planDifference(a, b Plan) (string, error) {
 		if name == "settings" {
 			return settingsDifference(a.Settings, b.Settings), nil
 		}
+		if name == "arms" {
+			return armsDifference(a.Arms, b.Arms), nil
+		}
 		return name + " differ", nil
 	}
 	return "", nil
+}
+
+// armsDifference names the first arm in which two plans differ.
+func armsDifference(a, b []ArmInfo) string {
+	if len(a) != len(b) {
+		return fmt.Sprintf("%d arms there, %d now", len(a), len(b))
+	}
+	for i := range a {
+		switch {
+		case a[i].Name != b[i].Name:
+			return fmt.Sprintf("%s %s there, %s now", a[i].Role, a[i].Name, b[i].Name)
+		case a[i].Digest != b[i].Digest:
+			return fmt.Sprintf("compactor %s has changed: its command, its files or its options (digest %s there, %s now)", a[i].Name, a[i].Digest, b[i].Digest)
+		}
+	}
+	return "arms differ"
 }
 
 func settingsDifference(a, b Settings) string {
@@ -360,6 +380,7 @@ type Record struct {
 	Episodes   []*Episode          // one a key, in the order of fixtures and arms
 	Judgements []*Judgement
 	Controls   []*Control // of the run's own judge, one an id
+	Ratings    []*Rating  // of the run's own models, where the rubric was asked for
 	Contexts   *Contexts
 	// Damaged counts journal lines whose checksum does not fit.
 	Damaged int
@@ -393,7 +414,7 @@ func ReadRecord(dir string) (*Record, error) {
 	}
 	r.Damaged += damaged
 	r.Controls = r.latestControls(controls)
-	return r, nil
+	return r, r.readRatings()
 }
 
 // latestControls keeps the controls of the run's own judge, one an id: the first that
@@ -485,6 +506,48 @@ func (r *Record) order(latest map[Key]*Episode) []*Episode {
 		}
 	}
 	return list
+}
+
+// Exchanges lists the distinct answers that the run took, in the order of their keys. An
+// answer that the run paid for itself counts as paid wherever it was looked up again.
+func (r *Record) Exchanges() []Exchange {
+	seen := map[fixtures.Hash]Exchange{}
+	note := func(list ...Exchange) {
+		for _, e := range list {
+			if old, ok := seen[e.Key]; !ok || (old.Stored && !e.Stored) {
+				seen[e.Key] = e
+			}
+		}
+	}
+	for _, e := range r.Episodes {
+		note(e.Exchanges...)
+	}
+	for _, j := range r.Judgements {
+		if j.Exchange != nil {
+			note(*j.Exchange)
+		}
+	}
+	for _, c := range r.Controls {
+		if c.Exchange != nil {
+			note(*c.Exchange)
+		}
+	}
+	list := make([]Exchange, 0, len(seen))
+	for _, key := range slices.Sorted(maps.Keys(seen)) {
+		list = append(list, seen[key])
+	}
+	return list
+}
+
+// SpentUSD is what the run has paid for so far, as far as prices are known.
+func (r *Record) SpentUSD() float64 {
+	spent := 0.0
+	for _, e := range r.Exchanges() {
+		if !e.Stored && e.CostUSD != nil {
+			spent += *e.CostUSD
+		}
+	}
+	return spent
 }
 
 // Episode returns the episode with that key, or nil.

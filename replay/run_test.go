@@ -59,7 +59,7 @@ func TestARunOfAnotherPlanIsRefusedWithTheDifference(t *testing.T) {
 		"made by test, this is other":         func(p *Plan) { p.Lineage.Program = "other" },
 		"compactors [] there, [x] now":        func(p *Plan) { p.Lineage.CompactorNames = []string{"x"} },
 		"lineages differ":                     func(p *Plan) { p.Lineage.Vocabulary = "other" },
-		"arms differ":                         func(p *Plan) { p.Arms = append(p.Arms, ArmInfo{Name: "x"}) },
+		"1 arms there, 2 now":                 func(p *Plan) { p.Arms = append(p.Arms, ArmInfo{Name: "x"}) },
 		"seed 7 there, 8 now":                 func(p *Plan) { p.Settings.Seed = 8 },
 		"window 100000 there, 5 now":          func(p *Plan) { p.Settings.Window = 5 },
 		"trigger 0.8 there, 0.5 now":          func(p *Plan) { p.Settings.Trigger = 0.5 },

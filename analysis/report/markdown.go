@@ -44,6 +44,7 @@ func Markdown(out io.Writer, r *analysis.Report) error {
 	for _, n := range r.NotPaired {
 		fmt.Fprintf(&b, "- %s %s: %s\n", n.Cell, escape(n.ID), escape(Shorten(n.Reason, 300)))
 	}
+	rubricMarkdown(&b, r)
 	fmt.Fprintf(&b, "- %d answers asked for, %d from the cache, %d prompt tokens\n", r.Usage.Requests, r.Usage.Cached, r.Usage.PromptTokens)
 	for _, arm := range r.Arms {
 		s := r.TaskSuccess[arm.Name]

@@ -46,6 +46,7 @@ func Text(out io.Writer, r *analysis.Report, style Style) error {
 	t.compactions()
 	t.test()
 	t.metrics()
+	t.rubric()
 	t.cost()
 	t.notes()
 	t.success()
@@ -72,10 +73,21 @@ const (
 	colorDim  = "2"
 )
 
+// plural writes a count with its noun.
+func plural(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "s"):
+		return fmt.Sprintf("%d %ses", n, noun)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 func (t *textReport) head() {
 	r := t.r
-	t.printf("doubletake %s  run %s  set %s %s: %d fixtures, %d items, %d compaction decisions\n",
-		r.Command, r.Run, Clean(r.Set.Name), Clean(r.Set.Version), r.Set.Fixtures, r.Set.Items, r.Set.Decisions)
+	t.printf("doubletake %s  run %s  set %s %s: %s, %s, %s\n",
+		r.Command, r.Run, Clean(r.Set.Name), Clean(r.Set.Version), plural(r.Set.Fixtures, "fixture"), plural(r.Set.Items, "item"), plural(r.Set.Decisions, "compaction decision"))
 	color := colorGood
 	if r.Verdict == analysis.Regressed || r.Verdict == analysis.Incomplete {
 		color = colorBad
@@ -88,10 +100,11 @@ func (t *textReport) head() {
 
 func (t *textReport) disagreements() {
 	r := t.r
-	t.title(fmt.Sprintf("Disagreements: %d of %d pairs, all in the review queue", len(r.Disagreements), r.Pairs.Total))
 	if len(r.Disagreements) == 0 {
-		t.printf("  none\n")
+		t.title(fmt.Sprintf("Disagreements: none in %s", plural(r.Pairs.Total, "pair")))
+		return
 	}
+	t.title(fmt.Sprintf("Disagreements: %d of %s, all in the review queue", len(r.Disagreements), plural(r.Pairs.Total, "pair")))
 	for i, d := range r.Disagreements {
 		if i > 0 {
 			t.printf("\n")
@@ -187,7 +200,7 @@ func (t *textReport) notPaired() {
 	}
 	t.title("Without an outcome")
 	for _, n := range t.r.NotPaired {
-		t.wrap(2, fmt.Sprintf("%s %s: %s", n.Cell, n.ID, n.Reason))
+		t.wrap(2, fmt.Sprintf("%s %s: %s", strings.ReplaceAll(string(n.Cell), "_", " "), n.ID, n.Reason))
 	}
 }
 
@@ -317,7 +330,7 @@ func share(n, total int) string {
 }
 
 func (t *textReport) gates() {
-	t.title("Gates")
+	t.title("Gates (behaviour: p of being worse than the reference; a row blocks where the change worsened it)")
 	rows := []string{"  gate\tcandidate\tincumbent\tfloor\tstatus"}
 	for _, g := range t.r.Gates {
 		rows = append(rows, fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", g.Name, gateValue(g, g.Value), gateValue(g, g.Incumbent), gateFloor(g), g.Status))
@@ -439,7 +452,7 @@ func (t *textReport) rules() {
 
 func (t *textReport) test() {
 	r := t.r
-	t.title(fmt.Sprintf("Test: %s against %s, %d replayed pairs in %d session groups", Clean(r.Candidate), Clean(r.Baseline), r.Test.Pairs, r.Test.Groups))
+	t.title(fmt.Sprintf("Test: %s against %s, %s in %s", Clean(r.Candidate), Clean(r.Baseline), plural(r.Test.Pairs, "replayed pair"), plural(r.Test.Groups, "session group")))
 	for _, line := range testLines(r) {
 		t.wrap(2, line)
 	}
@@ -455,12 +468,15 @@ func (t *textReport) test() {
 }
 
 func brief(c analysis.Comparison) string {
-	return fmt.Sprintf("%d losses, %d gains in %d pairs, p(worse) %.4f", c.Test.Losses, c.Test.Gains, c.Test.Pairs, c.Test.PCluster)
+	return fmt.Sprintf("%s, %s in %s, p(worse) %.4f", plural(c.Test.Losses, "loss"), plural(c.Test.Gains, "gain"), plural(c.Test.Pairs, "pair"), c.Test.PCluster)
 }
 
 // testLines are the sentences about the pair test, for text and Markdown alike.
 func testLines(r *analysis.Report) []string {
 	x := r.Test
+	if x.Pairs == 0 {
+		return append([]string{"no replayed pair has an outcome on both sides: there is nothing to test"}, acceptedLine(r)...)
+	}
 	table := r.Pairs.ByReference[pairing.Replayed]
 	lines := []string{
 		fmt.Sprintf("both pass %d, losses %d, gains %d, both fail %d", table.BothPass, x.Losses, x.Gains, table.BothFail),
@@ -471,17 +487,23 @@ func testLines(r *analysis.Report) []string {
 			points(*x.Difference), 100*r.Settings.Confidence, points(*x.Low), points(*x.High), 100*x.Margin, nonInferior(x)))
 	}
 	if !x.Attainable {
-		lines = append(lines, fmt.Sprintf("%d discordant pairs cannot reach %.2f whatever their direction: no significance here is no evidence of safety", x.Losses+x.Gains, r.Settings.Alpha))
+		lines = append(lines, fmt.Sprintf("%s cannot reach %.2f whatever the direction: no significance here is no evidence of safety", plural(x.Losses+x.Gains, "discordant pair"), r.Settings.Alpha))
 	}
 	if x.SmallestDetectable != nil {
-		lines = append(lines, fmt.Sprintf("%d pairs see a loss rate of %.0f%% with power %.0f%%; a smaller one would mostly go unseen", x.Pairs, 100**x.SmallestDetectable, 100*r.Settings.Power))
+		lines = append(lines, fmt.Sprintf("a loss rate of %.0f%% or more is seen with power %.0f%% in so many pairs; a smaller one can go unseen", 100**x.SmallestDetectable, 100*r.Settings.Power))
 	} else {
-		lines = append(lines, fmt.Sprintf("%d pairs see no loss rate with power %.0f%%", x.Pairs, 100*r.Settings.Power))
+		lines = append(lines, fmt.Sprintf("so few pairs see no loss rate, however high, with power %.0f%%", 100*r.Settings.Power))
 	}
-	if a := r.Pairs.ByReference[pairing.Accepted]; a.Total > 0 {
-		lines = append(lines, fmt.Sprintf("apart from the test, %d pairs stand on accepted traces: %d pass, %d lost", a.Total, a.BothPass, a.Losses))
+	return append(lines, acceptedLine(r)...)
+}
+
+// acceptedLine says how the pairs on accepted traces did, if there are any.
+func acceptedLine(r *analysis.Report) []string {
+	a := r.Pairs.ByReference[pairing.Accepted]
+	if a.Total == 0 {
+		return nil
 	}
-	return lines
+	return []string{fmt.Sprintf("apart from the test, %s on accepted traces: both pass %d, losses %d, gains %d", plural(a.Total, "pair"), a.BothPass, a.Losses, a.Gains)}
 }
 
 func points(x float64) string { return fmt.Sprintf("%.1f points", 100*x) }
@@ -513,7 +535,7 @@ func (t *textReport) metrics() {
 func (t *textReport) cost() {
 	u := t.r.Usage
 	t.title("Cost")
-	t.printf("  %d answers asked for, %d from the cache; %d prompt tokens (%d cached by the provider), %d completion tokens\n", u.Requests, u.Cached, u.PromptTokens, u.CachedTokens, u.CompletionTokens)
+	t.printf("  answers: %d asked for, %d from the cache; %d prompt tokens (%d cached by the provider), %d completion tokens\n", u.Requests, u.Cached, u.PromptTokens, u.CachedTokens, u.CompletionTokens)
 	if u.CostUSD != nil && *u.CostUSD > 0 {
 		t.printf("  %.4f US dollars\n", *u.CostUSD)
 	}

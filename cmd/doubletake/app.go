@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"github.com/joho/godotenv"
 	"github.com/urfave/cli/v2"
@@ -129,17 +130,38 @@ Exit codes: 0 nothing blocks; 1 the change is blocked, and nothing else gives 1;
 }
 
 // usageOf makes errors about flags wrong use, with where to read on.
-func usageOf(command string) cli.OnUsageErrorFunc {
+func usageOf(command string, flags ...cli.Flag) cli.OnUsageErrorFunc {
 	return func(_ *cli.Context, err error, _ bool) error {
-		return usageError("%w (%s --help)", err, command)
+		hint := ""
+		if name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); unknown {
+			var names []string
+			for _, f := range flags {
+				names = append(names, f.Names()...)
+			}
+			if nearest := nearest(strings.TrimLeft(name, "-"), names); nearest != "" {
+				hint = fmt.Sprintf("; did you mean --%s?", nearest)
+			}
+		}
+		return usageError("%w%s (%s --help)", err, hint, command)
 	}
+}
+
+// nearest is the name most like another, or empty where none is much like it.
+func nearest(name string, names []string) string {
+	best, like := "", 0.75
+	for _, n := range names {
+		if score := smetrics.JaroWinkler(name, n, 0.7, 4); score > like {
+			best, like = n, score
+		}
+	}
+	return best
 }
 
 // finish gives every command at the end of a path its arguments as they are (the
 // library would take the first for the name of a help topic), lets flags stand after
 // arguments, and makes the errors of all of them wrong use.
 func finish(command *cli.Command, path string) {
-	command.OnUsageError = usageOf(path)
+	command.OnUsageError = usageOf(path, command.Flags...)
 	if len(command.Subcommands) == 0 {
 		command.HideHelpCommand = true
 		interspersed(command)
@@ -158,14 +180,12 @@ func finish(command *cli.Command, path string) {
 
 // unknownCommand names the nearest command.
 func unknownCommand(commands []*cli.Command, path, name string) error {
-	nearest, best := "", 0.75
+	var names []string
 	for _, c := range commands {
-		if score := smetrics.JaroWinkler(name, c.Name, 0.7, 4); score > best {
-			nearest, best = c.Name, score
-		}
+		names = append(names, c.Name)
 	}
 	hint := ""
-	if nearest != "" {
+	if nearest := nearest(name, names); nearest != "" {
 		hint = fmt.Sprintf("; did you mean %q?", nearest)
 	}
 	return usageError("%s has no command %q%s (%s --help lists them)", path, name, hint, path)

@@ -153,6 +153,13 @@ func loadConfig(path string) (*config, error) {
 // column and the place in the source.
 func explainYAML(err error) string {
 	text := yaml.FormatError(err, false, true)
+	var kind *yaml.TypeError
+	if errors.As(err, &kind) {
+		// The library speaks of Go's types; a reader of YAML has lists and texts.
+		head, rest, _ := strings.Cut(text, "\n")
+		place, _, _ := strings.Cut(head, "cannot unmarshal")
+		return place + "want " + yamlKind(kind.DstType) + ", have " + yamlKind(kind.SrcType) + "\n" + rest
+	}
 	var unknown *yaml.UnknownFieldError
 	if !errors.As(err, &unknown) || unknown.GetToken() == nil {
 		return text
@@ -162,6 +169,31 @@ func explainYAML(err error) string {
 		return cmp.Compare(smetrics.JaroWinkler(key, a, 0.7, 4), smetrics.JaroWinkler(key, b, 0.7, 4))
 	})
 	return text + fmt.Sprintf("\ndid you mean %q?", nearest)
+}
+
+// yamlKind names a Go type as people name it in YAML.
+func yamlKind(t reflect.Type) string {
+	switch {
+	case t == nil:
+		return "nothing"
+	case t == reflect.TypeFor[duration]():
+		return "a duration such as 60s"
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return yamlKind(t.Elem())
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "a mapping"
+	}
+	return "a whole number"
 }
 
 // knownKeys lists the keys of a config type and of all types inside it.

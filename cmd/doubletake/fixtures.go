@@ -59,7 +59,10 @@ and writes the manifest under the new version.
 			if version != "" {
 				return bumpManifest(c.App.Writer, c.String("set"), version)
 			}
-			files, _ := setFiles(c.String("set"))
+			files, _, err := setFiles(c.String("set"))
+			if err != nil {
+				return err
+			}
 			hashes, err := fixtures.HashFiles(files)
 			if err != nil {
 				return err
@@ -76,7 +79,10 @@ func bumpManifest(out io.Writer, dir, version string) error {
 	if dir == "" {
 		return usageError("--bump needs --set: the set that ships with the program can't be changed from outside")
 	}
-	files, _ := setFiles(dir)
+	files, _, err := setFiles(dir)
+	if err != nil {
+		return err
+	}
 	if old, err := fixtures.ReadManifest(files); err == nil && old.Version == version && old.Check(files) != nil {
 		return usageError("the set %s has changed and is already of version %s: choose another version", dir, version)
 	} else if err != nil && !errors.Is(err, fixtures.ErrNoManifest) {

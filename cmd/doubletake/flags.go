@@ -44,6 +44,7 @@ func nightFlags() []cli.Flag {
 		stringFlag("cache-dir", "where answers are stored, a `DIR`; default: the user's cache folder"),
 		&cli.IntFlag{Name: "seed", Usage: "the seed `N` that goes with every request", DefaultText: "7", EnvVars: twin("seed")},
 		&cli.StringSliceFlag{Name: "fixture", Usage: "play only the fixture `ID` (repeatable)", EnvVars: twin("fixture")},
+		rubricFlag(),
 		jsonFlag(),
 		&cli.BoolFlag{Name: "strict", Usage: "exit with 4 where the result is inconclusive", EnvVars: twin("strict")},
 	}

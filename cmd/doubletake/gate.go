@@ -49,14 +49,14 @@ func runGate(c *cli.Context) error {
 			return fmt.Errorf("floors %s: %s", path, yaml.FormatError(err, false, true))
 		}
 	}
-	found, err := analysis.LoadWith(c.Args().First(), options)
+	found, err := loadNight(c.Args().First(), options)
 	if err != nil {
 		return err
 	}
 	gates := found.Report.Gates
 	var against *analysis.Baseline
 	if dir := c.String("baseline"); dir != "" {
-		earlier, err := analysis.LoadWith(dir, options)
+		earlier, err := loadNight(dir, options)
 		if err != nil {
 			return fmt.Errorf("the baseline: %w", err)
 		}

@@ -148,7 +148,9 @@ func (s style) write(entries []entry) (text, role string) {
 	case reported:
 		text = each("\n", func(_ int, e entry) string { return fmt.Sprintf("The user said on turn %d: %s", e.item.Turn, e.text) })
 	case labelled:
-		text = each("\n", func(_ int, e entry) string { return fmt.Sprintf("[turn %d] %s: %s", e.item.Turn, e.item.Class, ended(e.text)) })
+		text = each("\n", func(_ int, e entry) string {
+			return fmt.Sprintf("[turn %d] %s: %s", e.item.Turn, e.item.Class, ended(e.text))
+		})
 	case headings:
 		for _, class := range fixtures.Classes() {
 			text += "## " + strings.ReplaceAll(string(class), "_", " ") + "s\n"

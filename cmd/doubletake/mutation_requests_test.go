@@ -53,6 +53,11 @@ func TestNoRequestHoldsTheExaminersNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts := handWritten(t)
+	if testing.Short() || sampled {
+		part := *set
+		part.Fixtures = part.Fixtures[:len(part.Fixtures)/3]
+		set = &part
+	}
 	const first, second = "zebra-arm-one", "zebra-arm-two"
 	drop := map[string]*mutation{}
 	for _, f := range set.Fixtures {

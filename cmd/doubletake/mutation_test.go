@@ -53,8 +53,8 @@ func TestEveryItemHangsByItself(t *testing.T) {
 	texts := handWritten(t)
 	var columns []map[string]*mutation // for each arm, what it does to which fixture
 	for _, f := range set.Fixtures {
-		mutations := mutationsOf(f, texts[f.ConversationID])
-		if testing.Short() {
+		mutations, _ := mutationsOf(f, texts[f.ConversationID])
+		if testing.Short() || sampled {
 			mutations = sample(mutations)
 		}
 		for i, m := range mutations {
@@ -90,6 +90,65 @@ func TestEveryItemHangsByItself(t *testing.T) {
 		}
 	}
 	t.Logf("%d compacted conversations", examined)
+}
+
+// TestEveryWordingIsRead asks of every wording, in many a style, what the offline
+// provider's agent and judge would see in the last compaction: exactly the item that
+// it is about must be turned around or gone, and all others kept.
+func TestEveryWordingIsRead(t *testing.T) {
+	set, err := loadSet("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := handWritten(t)
+	examined := 0
+	for _, f := range set.Fixtures {
+		recording, err := set.Recording(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := lastCompaction(f, recording)
+		_, mutations := mutationsOf(f, texts[f.ConversationID])
+		if testing.Short() {
+			mutations = sample(mutations)
+		}
+		for _, m := range mutations {
+			compactor := &mutator{set.Fixtures, texts, map[string]*mutation{f.ConversationID: m}}
+			out, err := compactor.Compact(t.Context(), request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var context []string
+			for i := range out.Messages {
+				context = append(context, out.Messages[i].Content)
+			}
+			examined++
+			reading := offline.Read(context...)
+			for i := range f.MustSurvive {
+				item := &f.MustSurvive[i]
+				want := keeps.verdicts()
+				if item.ID == m.item {
+					want = m.kind.verdicts()
+				}
+				if found := reading.Find(item.Literal); !slices.Contains(want, replay.Verdict(found.Verdict)) {
+					t.Errorf("%s: %s: item %s (%q): %+v, want one of %q", f.ConversationID, m, item.ID, item.Literal, found, want)
+				}
+			}
+		}
+	}
+	t.Logf("%d contexts", examined)
+}
+
+// lastCompaction is the last compaction of a fixture's recorded messages.
+func lastCompaction(f *fixtures.Fixture, recording *fixtures.Recording) *replay.CompactRequest {
+	last := len(f.CompactAfter) - 1
+	request := &replay.CompactRequest{Fixture: f.ConversationID, Compaction: last, AfterTurn: f.CompactAfter[last]}
+	for i, m := range recording.Prefix(request.AfterTurn) {
+		if m.Role != fixtures.RoleSystem {
+			request.Messages = append(request.Messages, replay.CompactMessage{ID: fmt.Sprint(i), Message: m})
+		}
+	}
+	return request
 }
 
 // kind is what a mutation does to its item.
@@ -140,41 +199,55 @@ func (m *mutation) String() string {
 	return fmt.Sprintf("%s, as %s, wording %d", s, styleNames[m.style], m.words)
 }
 
-// mutationsOf lists the mutations of a fixture.
-func mutationsOf(f *fixtures.Fixture, texts map[string]itemTexts) []*mutation {
-	var list []*mutation
-	for s := range styleNames {
-		list = append(list, &mutation{kind: keeps, style: s, words: int(s)%3 - 1, only: -1})
-	}
+// mutationsOf lists the mutations of a fixture. Those that are played cover every
+// item, kind and style; every wording comes in those that are only read.
+func mutationsOf(f *fixtures.Fixture, texts map[string]itemTexts) (played, read []*mutation) {
 	n := len(f.ConversationID) // so that fixtures meet different styles
-	next := func() (style, int) {
+	mutate := func(k kind, item, text string, only int) *mutation {
 		n++
-		return style(n % len(styleNames)), n%3 - 1
+		return &mutation{k, item, text, style(n % len(styleNames)), n%4 - 1, only}
+	}
+	for i := range styleNames {
+		for words := -1; words < 3; words++ {
+			m := &mutation{kind: keeps, style: style(i), words: words, only: -1}
+			if (i+words+len(f.ConversationID))%34 == 0 {
+				played = append(played, m)
+			} else {
+				read = append(read, m)
+			}
+		}
 	}
 	for i := range f.MustSurvive {
 		item := &f.MustSurvive[i]
-		add := func(k kind, text string, only int) {
-			s, words := next()
-			list = append(list, &mutation{k, item.ID, text, s, words, only})
+		turned := slices.Concat(texts[item.ID].Turned, denials(item))
+		softened := slices.Concat(texts[item.ID].Softened, weaker(item))
+		if i%2 == 0 { // by turns the first and a denial of the literal are played
+			slices.Reverse(turned)
+			slices.Reverse(softened)
 		}
-		add(drops, "", -1)
-		if f.AcceptedTrace == nil { // else the recorded messages are more than fit
-			add(cuts, "", -1)
+		played = append(played, mutate(turns, item.ID, turned[0], -1))
+		if i%2 == 0 || f.AcceptedTrace != nil { // there the recorded messages are more than fit
+			played = append(played, mutate(drops, item.ID, "", -1))
+		} else {
+			played = append(played, mutate(cuts, item.ID, "", -1))
+		}
+		if i < 2 && len(softened) > 0 {
+			played = append(played, mutate(softens, item.ID, softened[0], -1))
 		}
 		for point, turn := range f.CompactAfter {
-			if len(f.CompactAfter) > 1 && item.Turn <= turn {
-				add(drops, "", point)
-				add(turns, texts[item.ID].Turned[0], point)
+			if i < 2 && len(f.CompactAfter) > 1 && item.Turn <= turn {
+				played = append(played, mutate(drops, item.ID, "", point))
 			}
 		}
-		for _, text := range slices.Concat(texts[item.ID].Turned, denials(item)) {
-			add(turns, text, -1)
+		read = append(read, mutate(drops, item.ID, "", -1), mutate(cuts, item.ID, "", -1))
+		for _, text := range turned {
+			read = append(read, mutate(turns, item.ID, text, -1), mutate(turns, item.ID, text, -1))
 		}
-		for _, text := range slices.Concat(texts[item.ID].Softened, weaker(item)) {
-			add(softens, text, -1)
+		for _, text := range softened {
+			read = append(read, mutate(softens, item.ID, text, -1), mutate(softens, item.ID, text, -1))
 		}
 	}
-	return list
+	return played, read
 }
 
 // sample keeps every seventh.

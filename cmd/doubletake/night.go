@@ -57,6 +57,7 @@ type night struct {
 	agent    *model.Cached
 	judge    *model.Cached
 	judgeAs  string
+	budget   *model.Budget
 	lineage  replay.Lineage
 	arms     []replay.Arm
 	infos    []replay.ArmInfo
@@ -104,15 +105,25 @@ func runNight(c *cli.Context, command string, roles func(*config) ([]role, error
 
 // loadSet loads the set in dir, or the shipped one for no dir.
 func loadSet(dir string) (*fixtures.Set, error) {
-	files, name := setFiles(dir)
+	files, name, err := setFiles(dir)
+	if err != nil {
+		return nil, err
+	}
 	return fixtures.LoadSet(files, name)
 }
 
-func setFiles(dir string) (fs.FS, string) {
+func setFiles(dir string) (fs.FS, string, error) {
 	if dir == "" {
-		return adversarial.Files(), shippedSet
+		return adversarial.Files(), shippedSet, nil
 	}
-	return os.DirFS(dir), dir
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, "", fmt.Errorf("opening the set: %w", err)
+	}
+	if !info.IsDir() {
+		return nil, "", fmt.Errorf("opening the set: %s is no folder", dir)
+	}
+	return os.DirFS(dir), dir, nil
 }
 
 func (n *night) load() (err error) {
@@ -186,13 +197,13 @@ func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
 	if n.counter, err = model.NewCounter(n.settings.Model); err != nil {
 		return err
 	}
-	budget := model.NewBudget(n.config.Limits.MaxCostUSD)
+	n.budget = model.NewBudget(n.config.Limits.MaxCostUSD)
 	open := func(at model.Endpoint) (*model.Cached, error) {
 		client, err := model.NewClient(at)
 		if err != nil {
 			return nil, err
 		}
-		paid := model.NewBudgeted(client, budget, n.config.Prices)
+		paid := model.NewBudgeted(client, n.budget, n.config.Prices)
 		return model.NewCached(model.NewLimited(paid, limit, n.counter), client.Identity(), dir, mode)
 	}
 	if n.agent, err = open(agent); err != nil {
@@ -351,6 +362,13 @@ func (n *night) open() (*replay.Folder, error) {
 	}
 	n.agent.BeginRun(folder.Run.ID)
 	n.judge.BeginRun(folder.Run.ID)
+	if folder.Resumed {
+		record, err := replay.ReadRecord(dir)
+		if err != nil {
+			return nil, errors.Join(err, folder.Close())
+		}
+		n.budget.Spend(record.SpentUSD())
+	}
 	return folder, nil
 }
 
@@ -370,7 +388,10 @@ func (n *night) play(folder *replay.Folder) error {
 	examiner := &judge.Judge{
 		Model: n.judge, Name: n.judgeAs, Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Controls: n.config.controls(), Progress: progress.decisions,
 	}
-	return examiner.Run(n.cli.Context, folder)
+	if err := examiner.Run(n.cli.Context, folder); err != nil {
+		return err
+	}
+	return n.rate(folder, progress)
 }
 
 // confirm plays the discordant pairs of the main comparison again, as often as the

@@ -20,8 +20,8 @@ on the set that ships with the program and the embedded offline provider.
    doubletake nightly --candidate keep-ends
    doubletake nightly -c doubletake.yaml -o report.md --json > report.json`,
 		Flags: append(nightFlags(),
-			stringFlag("candidate", "the compactor under test: a `NAME` of the config, a built-in one, or a command"),
-			stringFlag("incumbent", "the compactor in use: a `NAME` of the config, a built-in one, or a command"),
+			stringFlag("candidate", "the compactor under test: a `NAME` of the config, a built-in one, or a command; default without a config: summarize"),
+			stringFlag("incumbent", "the compactor in use: a `NAME` of the config, a built-in one, or a command; default without a config: ledger"),
 		),
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
@@ -38,9 +38,8 @@ func nightlyRoles(c *cli.Context, cfg *config) ([]role, error) {
 	if candidate == "" && len(cfg.Compactors) > 0 {
 		return nil, usageError("no candidate: name one of the config's compactors with --candidate or nightly.candidate")
 	}
-	if candidate == "" {
-		candidate = compact.NameSummarize
-		incumbent = first(incumbent, compact.NameLedger)
+	if len(cfg.Compactors) == 0 {
+		candidate, incumbent = first(candidate, compact.NameSummarize), first(incumbent, compact.NameLedger)
 	}
 	roles := []role{{analysis.RoleCandidate, candidate}}
 	if incumbent != "" {

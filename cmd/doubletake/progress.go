@@ -21,6 +21,7 @@ type progress struct {
 	bars     *mpb.Progress
 	played   *mpb.Bar
 	judged   *mpb.Bar
+	rated    *mpb.Bar
 	total    int
 	finished int
 	faulted  int
@@ -94,8 +95,10 @@ func (p *progress) done() {
 		return
 	}
 	p.played.Abort(false)
-	if p.judged != nil {
-		p.judged.Abort(false)
+	for _, bar := range []*mpb.Bar{p.judged, p.rated} {
+		if bar != nil {
+			bar.Abort(false)
+		}
 	}
 	p.bars.Wait()
 }

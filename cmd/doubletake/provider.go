@@ -20,7 +20,10 @@ set ships. Prints the base URL on stdout and serves until interrupted.
 			setFlag(),
 		},
 		Action: func(c *cli.Context) error {
-			files, _ := setFiles(c.String("set"))
+			files, _, err := setFiles(c.String("set"))
+			if err != nil {
+				return err
+			}
 			server, _, err := startOffline(c.Context, files, c.String("addr"))
 			if err != nil {
 				return err

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/doubletake-dev/doubletake/analysis"
 	"github.com/doubletake-dev/doubletake/analysis/report"
 	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/replay"
 )
 
 func reportCommand() *cli.Command {
@@ -33,7 +36,7 @@ exit code is that of the run's verdict.
 			if c.NArg() != 1 {
 				return usageError("report wants one run directory, have %d (doubletake report --help)", c.NArg())
 			}
-			found, err := analysis.Load(c.Args().First())
+			found, err := loadNight(c.Args().First(), analysis.Options{})
 			if err != nil {
 				return err
 			}
@@ -81,4 +84,12 @@ func writeReport(path string, r *analysis.Report) error {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil
+}
+
+// loadNight analyses the run in a directory, and says so where there is none.
+func loadNight(dir string, options analysis.Options) (*analysis.Night, error) {
+	if _, err := os.Stat(filepath.Join(dir, replay.RunFile)); errors.Is(err, os.ErrNotExist) {
+		return nil, usageError("%s holds no run: a run directory is what nightly or compare wrote with --out", dir)
+	}
+	return analysis.LoadWith(dir, options)
 }

@@ -3,10 +3,9 @@ package judge
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"strings"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/replay"
 )
 
 // instructions is the judge's system prompt. What it reads is data between tags
@@ -33,36 +32,9 @@ func PromptSHA256() string {
 
 // question is the user message of one judge call.
 func question(context, statement, probe string) string {
-	nonce := tagNumber(context, statement, probe)
-	var b strings.Builder
-	for _, block := range []struct{ tag, text string }{{"context", context}, {"statement", statement}, {"question", probe}} {
-		fmt.Fprintf(&b, "<%[1]s-%[2]s>\n%[3]s\n</%[1]s-%[2]s>\n", block.tag, nonce, block.text)
-	}
-	b.WriteString("Reply with the JSON object.")
-	return b.String()
-}
-
-// tagNumber is a number that does not stand in any of the texts.
-func tagNumber(texts ...string) string {
-	all := strings.Join(texts, "\x00")
-	for i := 0; ; i++ {
-		nonce := string(fixtures.HashBytes(fmt.Appendf(nil, "%d %s", i, all)))
-		if !strings.Contains(all, nonce) {
-			return nonce
-		}
-	}
+	return replay.Blocks(replay.Block{Tag: "context", Text: context}, replay.Block{Tag: "statement", Text: statement}, replay.Block{Tag: "question", Text: probe}) +
+		"Reply with the JSON object."
 }
 
 // render writes a context as the judge reads it.
-func render(messages []fixtures.Message) string {
-	var b strings.Builder
-	for _, m := range messages {
-		if m.Content != "" {
-			fmt.Fprintf(&b, "[%s] %s\n", m.Role, m.Content)
-		}
-		for _, call := range m.ToolCalls {
-			fmt.Fprintf(&b, "[%s calls %s] %s\n", m.Role, call.Name, call.Arguments)
-		}
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
+func render(messages []fixtures.Message) string { return replay.Transcript(messages) }

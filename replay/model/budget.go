@@ -48,7 +48,8 @@ func (b *Budget) left() bool {
 	return b.limit <= 0 || b.spent < b.limit
 }
 
-func (b *Budget) spend(cost float64) {
+// Spend takes from the budget what was paid elsewhere, such as before a run went on.
+func (b *Budget) Spend(cost float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.spent += cost
@@ -82,7 +83,7 @@ func (b *Budgeted) Complete(ctx context.Context, request *replay.Request) (*repl
 		return reply, nil
 	}
 	cost := price.Cost(reply.Usage)
-	b.budget.spend(cost)
+	b.budget.Spend(cost)
 	reply.CostUSD = &cost
 	return reply, nil
 }

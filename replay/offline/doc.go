@@ -3,10 +3,12 @@
 //
 // Every answer is a pure function of the request body and of the [Library] that
 // the handler was made with: the same body gives the same bytes, in any order, on
-// any machine. Three roles are told apart by the shape of the request alone:
+// any machine. Five roles are told apart by the shape of the request alone:
 //
 //   - a judge, where the last user message holds context, statement and question
 //     blocks (judge.go),
+//   - a grader of the rubric, and an agent whose memory is probed, where it begins
+//     with the blocks of either (rubric.go),
 //   - a summariser, where it holds a conversation block or asks for a summary
 //     (summarise.go),
 //   - an agent, everything else (agent.go): it follows a [Script] where the last

@@ -142,6 +142,12 @@ func (p *provider) answer(req *chatRequest) reply {
 	last := lastUser(req.Messages)
 	if last >= 0 {
 		text := req.Messages[last].text
+		if q, ok := gradeQuestion(text); ok {
+			return p.grade(q)
+		}
+		if q, ok := probeQuestion(text); ok {
+			return p.probe(req, last, q)
+		}
 		if q, ok := judgeQuestion(text); ok {
 			return p.judge(q)
 		}

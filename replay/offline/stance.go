@@ -253,11 +253,7 @@ func (r *Reading) chooses(c *statement, w *match, segment int32) bool {
 	if len(c.options) == 0 {
 		return false
 	}
-	marks := r.segments[segment].head
-	for i := range w.tokens {
-		marks |= w.tokens[i].mark
-	}
-	if openness(marks, r.segments[segment].question) != isDecided {
+	if c.leavesOpen(w.tokens, r.segments[segment].head, r.segments[segment].question) != isDecided {
 		return false
 	}
 	for _, option := range c.options {
@@ -315,7 +311,7 @@ func (r *Reading) differs(c *statement, w *match, from, to int32) string {
 	for i := range w.tokens {
 		anyMark |= w.tokens[i].mark
 	}
-	claimOpen, passageOpen := openness(c.marks, c.question), openness(anyMark, question)
+	claimOpen, passageOpen := openness(c.marks, c.question), c.leavesOpen(w.tokens, head, question)
 	switch {
 	case a.marks&markHedge == 0 && c.marks&markHedge == 0 && (b.marks|head)&markHedge != 0:
 		return "hedge added"
@@ -360,11 +356,56 @@ func openness(m mark, question bool) open {
 	return isPlain
 }
 
+// leavesOpen is whether a passage leaves the claim open. What it says counts before
+// the heading or the label that it stands under: an answer in a list of open
+// questions is an answer.
+func (c *statement) leavesOpen(tokens []token, head mark, question bool) open {
+	var own mark
+	first := 0
+	for i := range tokens {
+		if i+1 < len(tokens) && tokens[i+1].gap < gapClause {
+			continue
+		}
+		if m, isLabel := label(tokens[first : i+1]); isLabel {
+			head |= m
+		} else {
+			own |= m
+		}
+		first = i + 1
+	}
+	if o := openness(own, question); o != isPlain {
+		return o
+	}
+	if o := openness(head, false); o != isOpen || len(c.options) == 0 || hasOptions(tokens) {
+		return o
+	}
+	return isPlain
+}
+
+// label says whether a clause is no more than a label such as "Open question:", and
+// what marks it has.
+func label(clause []token) (m mark, isLabel bool) {
+	isLabel = len(clause) <= 3
+	for i := range clause {
+		m |= clause[i].mark
+		switch clause[i].raw {
+		case "open", "question", "questions", "point", "points":
+		default:
+			isLabel = false
+		}
+	}
+	return m, isLabel
+}
+
 func hasOptions(tokens []token) bool {
 	for i := range tokens {
 		switch tokens[i].raw {
-		case "or", "oder", "o", "ou", "vs", "versus", "option", "options", "open":
+		case "or", "oder", "o", "ou", "vs", "versus", "option", "options":
 			return true
+		case "open":
+			if _, isLabel := label(tokens[i:min(i+2, len(tokens))]); !isLabel || i+1 == len(tokens) {
+				return true // but an "open question" is only its label
+			}
 		}
 	}
 	return false
