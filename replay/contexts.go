@@ -9,17 +9,31 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
 
-// Contexts is a folder of compressed contexts, each named by its hash.
-type Contexts struct{ dir string }
+// Contexts is a folder of compressed contexts, each named by its hash. It is safe for
+// concurrent use.
+type Contexts struct {
+	dir string
+	// Making a coder costs more than using it, so there is one of each.
+	encoder func() (*zstd.Encoder, error)
+	decoder func() (*zstd.Decoder, error)
+}
 
 // NewContexts uses the folder, which is made with the first context.
-func NewContexts(dir string) *Contexts { return &Contexts{dir} }
+func NewContexts(dir string) *Contexts {
+	const most = 1 << 30 // bytes that a context may unpack to
+	return &Contexts{
+		dir:     dir,
+		encoder: sync.OnceValues(func() (*zstd.Encoder, error) { return zstd.NewWriter(nil) }),
+		decoder: sync.OnceValues(func() (*zstd.Decoder, error) { return zstd.NewReader(nil, zstd.WithDecoderMaxMemory(most)) }),
+	}
+}
 
 var hashPattern = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
@@ -41,11 +55,10 @@ func (c *Contexts) Put(messages []fixtures.Message) (fixtures.Hash, error) {
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return "", fmt.Errorf("storing a context: %w", err)
 	}
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	encoder, err := c.encoder()
 	if err != nil {
 		return "", fmt.Errorf("storing a context: %w", err)
 	}
-	defer encoder.Close()
 	packed := encoder.EncodeAll(data, nil)
 	err = fixtures.WriteFileAtomic(path, func(out io.Writer) error {
 		_, err := out.Write(packed)
@@ -66,11 +79,10 @@ func (c *Contexts) Get(hash fixtures.Hash) ([]fixtures.Message, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading a context: %w", err)
 	}
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+	decoder, err := c.decoder()
 	if err != nil {
 		return nil, fmt.Errorf("reading a context: %w", err)
 	}
-	defer decoder.Close()
 	data, err := decoder.DecodeAll(packed, nil)
 	if err == nil && fixtures.HashBytes(data) != hash {
 		err = errors.New("its content does not fit its name")

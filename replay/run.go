@@ -532,6 +532,9 @@ func (r *Record) Exchanges() []Exchange {
 			note(*c.Exchange)
 		}
 	}
+	for _, rating := range r.Ratings {
+		note(rating.Exchanges...)
+	}
 	list := make([]Exchange, 0, len(seen))
 	for _, key := range slices.Sorted(maps.Keys(seen)) {
 		list = append(list, seen[key])

@@ -22,7 +22,8 @@ func rubricTable(r *analysis.Report) [][]string {
 	dimensions := slices.Sorted(maps.Keys(names))
 	head := []string{"", "scored", "overall"}
 	for _, name := range dimensions {
-		head = append(head, strings.ReplaceAll(name, "_", " "))
+		short, _, _ := strings.Cut(name, "_") // "context" for context_awareness
+		head = append(head, short)
 	}
 	rows := [][]string{head}
 	add := func(label string, s analysis.RubricScores) {
@@ -46,7 +47,7 @@ func rubricTable(r *analysis.Report) [][]string {
 		}
 		add(info.Name, arm.RubricScores)
 		for _, kind := range replay.ProbeKinds() {
-			add(info.Name+": "+string(kind), arm.Kinds[kind])
+			add("on "+string(kind), arm.Kinds[kind])
 		}
 	}
 	if p := r.Rubric.Paired; p != nil {

@@ -38,6 +38,23 @@ type decision struct {
 	episode    *replay.Episode
 	compaction *replay.CompactionRecord
 	item       *fixtures.Item
+	// evidence is read once for all items of the compaction.
+	evidence func() (*evidence, error)
+}
+
+// evidence is what there is to judge a compaction's items by.
+type evidence struct {
+	messages []fixtures.Message // the compacted context
+	texts    []string           // all that stands in it
+	recorded []fixtures.Message // what the episode had seen by then, as recorded
+}
+
+func readEvidence(record *replay.Record, e *replay.Episode, c *replay.CompactionRecord) (*evidence, error) {
+	messages, err := record.Contexts.Get(c.After)
+	if err != nil {
+		return nil, err
+	}
+	return &evidence{messages, contents(messages), recordedUpTo(record, e, c)}, nil
 }
 
 // Run judges every compaction decision of the folder's run that has no scored
@@ -122,11 +139,12 @@ func (j *Judge) open(record *replay.Record) [][]decision {
 			if c.Status != replay.Compacted {
 				continue
 			}
+			read := sync.OnceValues(func() (*evidence, error) { return readEvidence(record, e, c) })
 			for k := range f.MustSurvive {
 				item := &f.MustSurvive[k]
 				key := replay.DecisionKey{Key: e.Key, Compaction: c.Index, Item: item.ID}
 				if item.Turn <= c.AfterTurn && !scored[key] {
-					decisions = append(decisions, decision{e, c, item})
+					decisions = append(decisions, decision{e, c, item, read})
 				}
 			}
 		}
@@ -143,14 +161,13 @@ func (j *Judge) decide(ctx context.Context, record *replay.Record, d decision) (
 		Compaction: d.compaction.Index, AfterTurn: d.compaction.AfterTurn,
 		Item: d.item.ID, Class: d.item.Class, Context: d.compaction.After,
 	}
-	messages, err := record.Contexts.Get(d.compaction.After)
+	seen, err := d.evidence()
 	if err != nil {
 		judgement.Verdict, judgement.Reason = replay.Unjudged, err.Error()
 		return judgement, nil
 	}
-	recorded := recordedUpTo(record, d.episode, d.compaction)
-	texts := contents(messages)
-	judgement.Coverage = fixtures.Coverage(d.item.Literal, texts...)
+	messages, recorded := seen.messages, seen.recorded
+	judgement.Coverage = fixtures.Coverage(d.item.Literal, seen.texts...)
 	how, holder := find(messages, recorded, d.item.Literal)
 	if holder != nil {
 		judgement.Role, judgement.Origin = holder.Role, origin(recorded, d.item)

@@ -60,7 +60,7 @@ func TestProbesOfEveryKind(t *testing.T) {
 [turn 3, assistant] The schema stands in src/schema.go and has 41 fields.`,
 		`artifact | Which files have been created and which have been changed in this conversation so far? Give the path of each. | [turn 2, assistant] created: src/schema.go
 [turn 5, assistant] changed: src/export.go`,
-		`artifact | What has been done to "src/export.go" in this conversation, and what for? | [turn 5, assistant] changed src/export.go: b (the assistant then said: The exporter writes both names.)`,
+		`artifact | What has been done to "src/schema.go" in this conversation, and what for? | [turn 2, assistant] created src/schema.go: package src (the assistant then said: The schema stands in src/schema.go and has 41 fields.)`,
 		`continuation | What did the user first ask for in this conversation, and why? | [turn 1, user] Move the exporter to the new schema. The old one is switched off in May.`,
 		`continuation | Which steps were announced, promised or put off for later in this conversation, and what do they wait for? | [turn 6, assistant] I will delete the aliases once both customers have moved.`,
 		`decision | The assistant said earlier: "Should the old fields be dropped, or kept as aliases?" What was decided in answer to that, and why? | [turn 4, user] Keep them as aliases, because two customers read them by name. Push to feat/schema-77 and nowhere else, please.`,
@@ -192,7 +192,7 @@ func TestNoProbeHoldsAnAnnotation(t *testing.T) {
 		})
 		for _, point := range f.CompactAfter {
 			before := rec.Prefix(point)
-			probes := r.Probes(before, rec.AfterTurn(point - 4)[:0])
+			probes := r.Probes(before, nil)
 			if again := r.Probes(before, nil); len(again) != len(probes) || again[0].ID != probes[0].ID {
 				t.Errorf("%s: the same history gives other probes", f.ConversationID)
 			}

@@ -67,10 +67,10 @@ func (r *Rater) Run(ctx context.Context, folder *replay.Folder) (err error) {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, r.Concurrency))
 	for _, t := range tasks {
-		if inner.Err() != nil {
-			break
-		}
 		group.Go(func() error {
+			if inner.Err() != nil {
+				return stopped(inner)
+			}
 			rating, err := r.rate(inner, rubric, record, t)
 			if err != nil {
 				return err
@@ -87,10 +87,7 @@ func (r *Rater) Run(ctx context.Context, folder *replay.Folder) (err error) {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return context.Cause(ctx) // it may have ended between two probes
+	return group.Wait()
 }
 
 // open lists the probes without a score: those that arms share stand together, in an
