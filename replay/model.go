@@ -57,7 +57,7 @@ type Usage struct {
 
 // Exchange is the record of one answer: what report and resume need to know of it.
 type Exchange struct {
-	// For is agent, compactor or judge.
+	// For is agent, compactor, judge, "rubric answer" or "rubric grade".
 	For         string        `json:"for"`
 	Key         fixtures.Hash `json:"key"`
 	Stored      bool          `json:"stored,omitempty"`

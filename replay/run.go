@@ -152,6 +152,11 @@ func (f *Folder) otherPlan(difference string) error {
 	return fmt.Errorf("run directory %s: %w (%s); choose another --out", f.Dir, ErrOtherPlan, difference)
 }
 
+// RunID names a run that begins now: sorted by time, and another one for each run.
+func RunID(now time.Time) string {
+	return now.UTC().Format("20060102T150405Z") + "-" + string(fixtures.HashBytes(fmt.Appendf(nil, "%d %d", now.UnixNano(), os.Getpid())))[:8]
+}
+
 func (f *Folder) openJournals() (err error) {
 	if f.Episodes, err = OpenJournal[*Episode](filepath.Join(f.Dir, EpisodesFile)); err != nil {
 		return err
@@ -200,14 +205,8 @@ func lockFolder(dir string) (*Folder, error) {
 }
 
 func (f *Folder) create(plan Plan, set []*fixtures.Fixture, now time.Time) error {
-	hash, err := fixtures.HashJSON(plan)
-	if err != nil {
-		return fmt.Errorf("describing the run: %w", err)
-	}
-	started := now.UTC().Truncate(time.Second)
-	f.Run = Run{Version: RunVersion, Started: started, Plan: plan}
-	f.Run.ID = started.Format("20060102T150405Z") + "-" + string(hash)[:8]
-	err = fixtures.WriteFileAtomic(filepath.Join(f.Dir, FixturesFile), func(out io.Writer) error {
+	f.Run = Run{Version: RunVersion, ID: RunID(now), Started: now.UTC().Truncate(time.Second), Plan: plan}
+	err := fixtures.WriteFileAtomic(filepath.Join(f.Dir, FixturesFile), func(out io.Writer) error {
 		for _, fixture := range set {
 			line, err := fixtures.MarshalPlain(storedFixture{fixture.Hash, fixture})
 			if err != nil {

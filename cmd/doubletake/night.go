@@ -350,11 +350,7 @@ func (n *night) open() (*replay.Folder, error) {
 	now := time.Now()
 	dir := n.cli.String("out")
 	if dir == "" {
-		hash, err := fixtures.HashJSON(plan)
-		if err != nil {
-			return nil, err
-		}
-		dir = filepath.Join("runs", now.UTC().Format("20060102T150405Z")+"-"+string(hash)[:8])
+		dir = filepath.Join("runs", replay.RunID(now))
 	}
 	folder, err := replay.OpenFolder(dir, plan, n.fixtures, now)
 	if err != nil {

@@ -209,6 +209,9 @@ const (
 	ForGrader = "rubric grade"
 )
 
+// mostOutput bounds what is kept of a grader's answer, in bytes.
+const mostOutput = 32 << 10
+
 // grade asks the grader, once more where its answer is malformed.
 func (r *Rater) grade(ctx context.Context, rubric *Rubric, record *replay.Record, memory []fixtures.Message, rating *replay.Rating) error {
 	messages, err := rubric.graderMessages(memory, &rating.Probe, rating.Response)
@@ -230,7 +233,7 @@ func (r *Rater) grade(ctx context.Context, rubric *Rubric, record *replay.Record
 			return nil
 		}
 		rating.Exchanges = append(rating.Exchanges, reply.Exchange(ForGrader))
-		rating.Output = reply.Message.Content
+		rating.Output = clip(reply.Message.Content, mostOutput)
 		g, err := parse(reply.Message.Content, asked)
 		if err == nil {
 			dimensions, overall := sums(g.scores, asked)
