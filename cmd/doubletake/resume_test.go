@@ -109,20 +109,24 @@ func TestKillAndGoOn(t *testing.T) {
 		t.Run(fmt.Sprintf("request %d of %d", at, asked), func(t *testing.T) {
 			killed := newCountingProvider(t)
 			killed.at = at
-			server := httptest.NewUnstartedServer(killed)
-			server.Start()
+			server := httptest.NewServer(killed)
 			defer server.Close()
 			dir := t.TempDir()
 			cmd := doubletake(t, args(server.URL, dir, filepath.Join(dir, "cache"))...)
 			if err := os.WriteFile(filepath.Join(cmd.Dir, "night.yaml"), config, 0o600); err != nil {
 				t.Fatal(err)
 			}
+			process := make(chan *os.Process, 1)
 			killed.before = func() {
-				if err := cmd.Process.Kill(); err != nil {
+				if err := (<-process).Kill(); err != nil {
 					t.Error(err)
 				}
 			}
-			if err := cmd.Run(); err == nil || cmd.ProcessState.Exited() {
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			process <- cmd.Process
+			if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
 				t.Fatalf("the night was not killed: %v", err)
 			}
 			// Another server address would be another endpoint, so the same one goes on.
