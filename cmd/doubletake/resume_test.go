@@ -109,18 +109,18 @@ func TestKillAndGoOn(t *testing.T) {
 		t.Run(fmt.Sprintf("request %d of %d", at, asked), func(t *testing.T) {
 			killed := newCountingProvider(t)
 			killed.at = at
+			process := make(chan *os.Process, 1)
+			killed.before = func() {
+				if err := (<-process).Kill(); err != nil {
+					t.Error(err)
+				}
+			}
 			server := httptest.NewServer(killed)
 			defer server.Close()
 			dir := t.TempDir()
 			cmd := doubletake(t, args(server.URL, dir, filepath.Join(dir, "cache"))...)
 			if err := os.WriteFile(filepath.Join(cmd.Dir, "night.yaml"), config, 0o600); err != nil {
 				t.Fatal(err)
-			}
-			process := make(chan *os.Process, 1)
-			killed.before = func() {
-				if err := (<-process).Kill(); err != nil {
-					t.Error(err)
-				}
 			}
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
