@@ -465,3 +465,15 @@ func regressed(b analysis.Baseline) int {
 	}
 	return n
 }
+
+// TestMissingJudgementsAreUnscored: a decision without a verdict is no decision less.
+func TestMissingJudgementsAreUnscored(t *testing.T) {
+	n := newNight(t, repeat("ppp", 80)...)
+	n.items(fixtures.Constraint, "old", 10, 0, 0)
+	n.items(fixtures.Constraint, "new", 10, 3, 1)
+	n.record.Judgements = nil
+	r := n.analyse(t)
+	if c := r.Items[fixtures.Constraint]; c.Total != 10 || c.Unscored != 10 || r.Verdict != analysis.Incomplete {
+		t.Errorf("%s, %+v; want incomplete, ten of ten unscored", r.Verdict, c)
+	}
+}

@@ -208,11 +208,11 @@ func (f *Folder) create(plan Plan, set []*fixtures.Fixture, now time.Time) error
 	f.Run = Run{Version: RunVersion, ID: RunID(now), Started: now.UTC().Truncate(time.Second), Plan: plan}
 	err := fixtures.WriteFileAtomic(filepath.Join(f.Dir, FixturesFile), func(out io.Writer) error {
 		for _, fixture := range set {
-			line, err := fixtures.MarshalPlain(storedFixture{fixture.Hash, fixture})
+			line, err := SealLine(storedFixture{fixture.Hash, fixture})
 			if err != nil {
 				return err
 			}
-			if _, err := out.Write(append(line, '\n')); err != nil {
+			if _, err := out.Write(line); err != nil {
 				return err
 			}
 		}
@@ -598,8 +598,12 @@ func readFixtures(path string) ([]*fixtures.Fixture, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading a run: %s: %w", path, err)
 		}
+		body := openLine(line)
+		if body == nil {
+			return nil, &fixtures.SyntaxError{File: path, Line: lines.Line(), Err: errors.New("this line was changed since the run: its checksum does not fit")}
+		}
 		var stored storedFixture
-		if err := json.Unmarshal(line, &stored); err != nil {
+		if err := json.Unmarshal(body, &stored); err != nil {
 			return nil, &fixtures.SyntaxError{File: path, Line: lines.Line(), Err: err}
 		}
 		if stored.Fixture == nil {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,4 +38,27 @@ func Shorten(text string, width int) string {
 	}
 	runes := []rune(text)
 	return strings.TrimRight(string(runes[:max(width-1, 1)]), " ") + "…"
+}
+
+// Printable is a writer that passes text on with what a terminal would act upon made
+// visible: control characters but for line ends and tabs, and characters that turn the
+// direction of writing.
+func Printable(out io.Writer) io.Writer { return printable{out} }
+
+type printable struct{ out io.Writer }
+
+func (p printable) Write(text []byte) (int, error) {
+	safe := strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+			return utf8.RuneError
+		}
+		return r
+	}, string(text))
+	if _, err := io.WriteString(p.out, safe); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"github.com/xrash/smetrics"
 
+	"github.com/doubletake-dev/doubletake/analysis/report"
 	"github.com/doubletake-dev/doubletake/replay"
 )
 
@@ -46,11 +47,14 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // run is the program as a function of its arguments and streams.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	// Errors quote names and texts from files and flags; progress needs the terminal.
+	raw := stderr
+	stderr = report.Printable(stderr)
 	if err := readDotEnv(); err != nil {
 		fmt.Fprintf(stderr, "doubletake: %v\n", err)
 		return exitUsage
 	}
-	err := newApp(stdout, stderr).RunContext(ctx, args)
+	err := newApp(stdout, raw).RunContext(ctx, args)
 	var exit *exitError
 	switch {
 	case err == nil:
@@ -70,10 +74,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // readDotEnv sets the variables of ./.env that the environment does not have.
 func readDotEnv() error {
-	vars, err := godotenv.Read()
-	if errors.Is(err, os.ErrNotExist) {
+	if info, err := os.Stat(".env"); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
+	vars, err := godotenv.Read()
 	if err != nil {
 		return fmt.Errorf("reading .env: %w", err)
 	}

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,16 +45,16 @@ type agentConfig struct {
 	Model       string   `yaml:"model"`
 	BaseURL     string   `yaml:"base_url"`
 	Temperature *float64 `yaml:"temperature"`
-	Seed        *int     `yaml:"seed"`
-	Window      int      `yaml:"window"`
-	StepLimit   int      `yaml:"step_limit"`
+	Seed        *whole   `yaml:"seed"`
+	Window      whole    `yaml:"window"`
+	StepLimit   whole    `yaml:"step_limit"`
 }
 
 type judgeConfig struct {
 	Model   string `yaml:"model"`
 	BaseURL string `yaml:"base_url"`
 	// Controls is how many controls of each kind are planted.
-	Controls *int `yaml:"controls"`
+	Controls *whole `yaml:"controls"`
 	// MinAccuracy is the share of controls that the judge must get right.
 	MinAccuracy *float64 `yaml:"min_accuracy"`
 }
@@ -62,7 +65,7 @@ const defaultControls = 3
 
 func (c *config) controls() int {
 	if c.Judge.Controls != nil {
-		return *c.Judge.Controls
+		return int(*c.Judge.Controls)
 	}
 	return defaultControls
 }
@@ -72,7 +75,7 @@ type compactorConfig struct {
 	Exec    []string `yaml:"exec"`
 	Prompt  string   `yaml:"prompt"`
 	Model   string   `yaml:"model"`
-	Keep    int      `yaml:"keep"`
+	Keep    whole    `yaml:"keep"`
 	Trigger float64  `yaml:"trigger"`
 	Timeout duration `yaml:"timeout"`
 	Env     []string `yaml:"env"`
@@ -82,7 +85,7 @@ type nightlyConfig struct {
 	Incumbent string `yaml:"incumbent"`
 	Candidate string `yaml:"candidate"`
 	Control   *bool  `yaml:"control"`
-	Confirm   int    `yaml:"confirm"`
+	Confirm   whole  `yaml:"confirm"`
 	// SecondPass gives each compactor its own output once more.
 	SecondPass *bool `yaml:"second_pass"`
 }
@@ -96,12 +99,12 @@ type testConfig struct {
 }
 
 type limitsConfig struct {
-	Concurrency       int      `yaml:"concurrency"`
-	RequestsPerMinute int      `yaml:"requests_per_minute"`
-	TokensPerMinute   int      `yaml:"tokens_per_minute"`
+	Concurrency       whole    `yaml:"concurrency"`
+	RequestsPerMinute whole    `yaml:"requests_per_minute"`
+	TokensPerMinute   whole    `yaml:"tokens_per_minute"`
 	MaxCostUSD        float64  `yaml:"max_cost_usd"`
 	Timeout           duration `yaml:"timeout"`
-	Tries             int      `yaml:"tries"`
+	Tries             whole    `yaml:"tries"`
 }
 
 type cacheConfig struct {
@@ -130,13 +133,14 @@ func loadConfig(path string) (*config, error) {
 	if !named {
 		path = configFile
 	}
-	data, err := os.ReadFile(path)
+	data, err := readSmall(path)
 	if errors.Is(err, os.ErrNotExist) && !named {
 		return &config{dir: "."}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the config: %w", err)
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	c := config{dir: filepath.Dir(path)}
 	if len(strings.TrimSpace(string(data))) > 0 {
 		if err := yaml.UnmarshalWithOptions(data, &c, yaml.Strict()); err != nil {
@@ -147,6 +151,33 @@ func loadConfig(path string) (*config, error) {
 		return nil, fmt.Errorf("config %s: %w", path, err)
 	}
 	return &c, nil
+}
+
+// readSmall reads a regular file of at most a megabyte: a config, a prompt, a list of
+// floors. The parser takes its time with more.
+func readSmall(path string) ([]byte, error) {
+	const most = 1 << 20
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > most {
+		return nil, fmt.Errorf("%s: want a regular file of at most 1 MB", path)
+	}
+	return os.ReadFile(path)
+}
+
+// whole is a whole number; the parser would cut 1.9 down to 1.
+type whole int
+
+// UnmarshalYAML reads a whole number.
+func (w *whole) UnmarshalYAML(data []byte) error {
+	n, err := strconv.Atoi(strings.ReplaceAll(strings.TrimSpace(string(data)), "_", ""))
+	if err != nil {
+		return fmt.Errorf("%.40q is no whole number", strings.TrimSpace(string(data)))
+	}
+	*w = whole(n)
+	return nil
 }
 
 // explainYAML adds the nearest known key to the parser's error, which has line,
@@ -230,16 +261,40 @@ func (c *config) validate() error {
 			return fmt.Errorf("gates: %w", err)
 		}
 	}
-	for name, n := range map[string]int{
+	for name, n := range map[string]whole{
 		"agent.window": c.Agent.Window, "agent.step_limit": c.Agent.StepLimit, "limits.concurrency": c.Limits.Concurrency,
 		"limits.requests_per_minute": c.Limits.RequestsPerMinute, "limits.tokens_per_minute": c.Limits.TokensPerMinute, "limits.tries": c.Limits.Tries,
-		"nightly.confirm": c.Nightly.Confirm, "judge.controls": c.controls(),
+		"nightly.confirm": c.Nightly.Confirm, "judge.controls": whole(c.controls()),
 	} {
 		if n < 0 {
 			return fmt.Errorf("%s: %d is negative", name, n)
 		}
 	}
+	if c.Nightly.Confirm > maxConfirm {
+		return fmt.Errorf("nightly.confirm: %d; at most %d further plays tell stable from flaky", c.Nightly.Confirm, maxConfirm)
+	}
+	if err := c.money(); err != nil {
+		return err
+	}
 	return c.analysis().Validate()
+}
+
+// maxConfirm bounds how often a discordant pair is played again.
+const maxConfirm = 100
+
+// money says what is wrong with prices and limits.
+func (c *config) money() error {
+	amounts := map[string]float64{"limits.max_cost_usd": c.Limits.MaxCostUSD}
+	for name, p := range c.Prices {
+		amounts["prices."+name+".input"], amounts["prices."+name+".output"] = p.Input, p.Output
+		amounts["prices."+name+".cached_input"] = p.CachedInput
+	}
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		if v := amounts[name]; !(v >= 0 && v < 1e9) {
+			return fmt.Errorf("%s: %v is no amount of money", name, v)
+		}
+	}
+	return nil
 }
 
 func (c compactorConfig) validate() error {
@@ -251,7 +306,7 @@ func (c compactorConfig) validate() error {
 	case c.Use != "" && !slices.Contains(compact.Names(), c.Use):
 		_, err := compact.New(c.Use, compact.Options{})
 		return err
-	case c.Trigger < 0 || c.Trigger > 1:
+	case !(c.Trigger >= 0 && c.Trigger <= 1):
 		return fmt.Errorf("trigger: %v is not between 0 and 1", c.Trigger)
 	}
 	return nil

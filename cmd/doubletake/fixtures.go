@@ -76,6 +76,9 @@ and writes the manifest under the new version.
 }
 
 func bumpManifest(out io.Writer, dir, version string) error {
+	if report.Clean(version) != version {
+		return usageError("--bump: a version is one line of plain text")
+	}
 	if dir == "" {
 		return usageError("--bump needs --set: the set that ships with the program can't be changed from outside")
 	}

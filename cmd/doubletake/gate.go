@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 
 	"github.com/goccy/go-yaml"
 	"github.com/urfave/cli/v2"
@@ -41,7 +40,7 @@ func runGate(c *cli.Context) error {
 	}
 	options := analysis.Options{Deterministic: c.Bool("deterministic-only")}
 	if path := c.String("floors"); path != "" {
-		data, err := os.ReadFile(path)
+		data, err := readSmall(path)
 		if err != nil {
 			return fmt.Errorf("reading the floors: %w", err)
 		}

@@ -143,14 +143,14 @@ func (n *night) connect(ctx context.Context) error {
 	c, cfg := n.cli, n.config
 	n.settings = replay.Settings{
 		Model: first(c.String("model"), cfg.Agent.Model), Seed: replay.DefaultSeed,
-		Window:      firstInt(cfg.Agent.Window, replay.DefaultWindow),
+		Window:      firstInt(int(cfg.Agent.Window), replay.DefaultWindow),
 		Trigger:     replay.DefaultTrigger,
-		StepLimit:   firstInt(cfg.Agent.StepLimit, replay.DefaultStepLimit),
+		StepLimit:   firstInt(int(cfg.Agent.StepLimit), replay.DefaultStepLimit),
 		SecondPass:  cfg.Nightly.SecondPass == nil || *cfg.Nightly.SecondPass,
-		Concurrency: firstInt(c.Int("concurrency"), cfg.Limits.Concurrency, replay.DefaultConcurrency),
+		Concurrency: firstInt(c.Int("concurrency"), int(cfg.Limits.Concurrency), replay.DefaultConcurrency),
 	}
 	if cfg.Agent.Seed != nil {
-		n.settings.Seed = *cfg.Agent.Seed
+		n.settings.Seed = int(*cfg.Agent.Seed)
 	}
 	if c.IsSet("seed") {
 		n.settings.Seed = c.Int("seed")
@@ -193,7 +193,7 @@ func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
 	if err != nil {
 		return err
 	}
-	limit := model.NewLimiter(n.config.Limits.RequestsPerMinute, n.config.Limits.TokensPerMinute)
+	limit := model.NewLimiter(int(n.config.Limits.RequestsPerMinute), int(n.config.Limits.TokensPerMinute))
 	if n.counter, err = model.NewCounter(n.settings.Model); err != nil {
 		return err
 	}
@@ -204,7 +204,14 @@ func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
 			return nil, err
 		}
 		paid := model.NewBudgeted(client, n.budget, n.config.Prices)
-		return model.NewCached(model.NewLimited(paid, limit, n.counter), client.Identity(), dir, mode)
+		cached, err := model.NewCached(model.NewLimited(paid, limit, n.counter), client.Identity(), dir, mode)
+		if err != nil {
+			return nil, err
+		}
+		cached.Warn = func(err error) {
+			fmt.Fprintf(report.Printable(n.cli.App.ErrWriter), "warning: %v; answers are not stored any more\n", err)
+		}
+		return cached, nil
 	}
 	if n.agent, err = open(agent); err != nil {
 		return err
@@ -321,7 +328,7 @@ func (n *night) compactor(name string) (replay.Compactor, float64, error) {
 		}
 		return made, c.Trigger, nil
 	}
-	options.Keep, options.ModelName = c.Keep, first(c.Model, n.settings.Model)
+	options.Keep, options.ModelName = int(c.Keep), first(c.Model, n.settings.Model)
 	if c.Prompt != "" {
 		prompt, err := compact.ReadPrompt(n.config.path(c.Prompt))
 		if err != nil {
@@ -413,7 +420,7 @@ func (n *night) confirm(engine *replay.Engine, folder *replay.Folder) error {
 		}
 	}
 	for replicate := range n.config.Nightly.Confirm {
-		if err := engine.PlayReplicate(n.cli.Context, folder, discordant, pair, replicate+1); err != nil {
+		if err := engine.PlayReplicate(n.cli.Context, folder, discordant, pair, int(replicate)+1); err != nil {
 			return err
 		}
 	}

@@ -67,6 +67,11 @@ type Exec struct {
 // NewExec makes a compactor of a command. It looks the program up, so that a
 // misspelt one is found before the night begins.
 func NewExec(options ExecOptions) (*Exec, error) {
+	for _, text := range slices.Concat(options.Command, options.Env) {
+		if strings.ContainsRune(text, 0) {
+			return nil, errors.New("exec compactor: a NUL character in its command or its environment")
+		}
+	}
 	if len(options.Command) == 0 || options.Command[0] == "" {
 		return nil, errors.New("an exec compactor needs a command: the program and its arguments")
 	}
@@ -105,7 +110,12 @@ func inDir(dir, path string) string {
 	if dir == "" || filepath.IsAbs(path) {
 		return path
 	}
-	return filepath.Join(dir, path)
+	joined := filepath.Join(dir, path)
+	if !strings.ContainsRune(joined, filepath.Separator) {
+		// Without a separator it would be looked up in PATH.
+		joined = "." + string(filepath.Separator) + joined
+	}
+	return joined
 }
 
 // secretName says whether a variable's name ends like a secret's.
@@ -127,22 +137,23 @@ func environment(variables, listed []string) (env, secrets []string) {
 			passed[name] = true
 		}
 	}
-	add := func(variable string) {
+	note := func(variable string) string {
 		name, value, _ := strings.Cut(variable, "=")
-		env = append(env, variable)
 		const shortest = 6 // shorter values stand in texts by chance
 		if secretName(name) && len(value) >= shortest {
-			secrets = append(secrets, value)
+			secrets = append(secrets, value) // a command can find those that it isn't given, too
 		}
+		return name
 	}
 	for _, variable := range variables {
-		if name, _, _ := strings.Cut(variable, "="); !secretName(name) || passed[name] {
-			add(variable)
+		if name := note(variable); !secretName(name) || passed[name] {
+			env = append(env, variable)
 		}
 	}
 	for _, entry := range listed {
 		if strings.Contains(entry, "=") {
-			add(entry)
+			note(entry)
+			env = append(env, entry)
 		}
 	}
 	return env, secrets
@@ -199,7 +210,7 @@ func (e *Exec) Compact(ctx context.Context, req *replay.CompactRequest) (*replay
 	case err != nil:
 		return nil, fmt.Errorf("running the compactor %s: %w", e.options.Name, err)
 	}
-	out, err := decodeOutput(stdout.buf.Bytes(), req)
+	out, err := decodeOutput(e.blank(stdout.buf.Bytes()), req)
 	if err != nil {
 		return e.failed(fmt.Sprintf("the compactor printed %v", err), stderr), nil
 	}
@@ -227,11 +238,17 @@ func (e *Exec) failed(reason string, stderr *tailBuffer) *replay.Compaction {
 	}
 }
 
+// blank takes the values of secret variables out of what a command printed.
+func (e *Exec) blank(text []byte) []byte {
+	for _, secret := range e.secrets {
+		text = bytes.ReplaceAll(text, []byte(secret), []byte("[secret]"))
+	}
+	return text
+}
+
 // clean takes out of a text what must not be seen or must not reach a terminal.
 func (e *Exec) clean(text string) string {
-	for _, secret := range e.secrets {
-		text = strings.ReplaceAll(text, secret, "[secret]")
-	}
+	text = string(e.blank([]byte(text)))
 	text = excerpt(text, maxReason)
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f) {

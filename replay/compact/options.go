@@ -60,6 +60,14 @@ func counterOf(c replay.Counter) replay.Counter {
 
 // ReadPrompt reads a summariser's prompt from a file.
 func ReadPrompt(path string) (string, error) {
+	const most = 1 << 20
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("reading a summariser's prompt: %w", err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > most {
+		return "", fmt.Errorf("reading a summariser's prompt: %s: want a regular file of at most 1 MB", path)
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", fmt.Errorf("reading a summariser's prompt: %w", err)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rogpeppe/go-internal/cache"
 	"golang.org/x/sync/singleflight"
@@ -49,6 +50,9 @@ type Cached struct {
 	run      string
 	store    *cache.Cache
 	flight   singleflight.Group
+	warn     sync.Once
+	// Warn hears once that answers cannot be stored; nil to leave it.
+	Warn func(error)
 }
 
 // NewCached wraps a model. Endpoint is the identity of where it is reached.
@@ -145,8 +149,8 @@ func (c *Cached) answer(ctx context.Context, request *replay.Request, id cache.A
 		return nil, err
 	}
 	if c.mode == CacheWrite && !blank(reply) {
-		if err := c.put(id, reply); err != nil {
-			return nil, err
+		if err := c.put(id, reply); err != nil && c.Warn != nil {
+			c.warn.Do(func() { c.Warn(err) }) // the answer is good all the same
 		}
 	}
 	return reply, nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -60,6 +61,9 @@ func NewClient(endpoint Endpoint) (*Client, error) {
 	if endpoint.BaseURL == "" {
 		return nil, errors.New("model endpoint: no base URL (--base-url, OPENAI_BASE_URL, or agent.base_url in the config)")
 	}
+	if err := checkURL(endpoint.BaseURL); err != nil {
+		return nil, fmt.Errorf("model endpoint: %w", err)
+	}
 	if endpoint.Identity == "" {
 		endpoint.Identity = strings.TrimSuffix(endpoint.BaseURL, "/")
 	}
@@ -82,6 +86,21 @@ func NewClient(endpoint Endpoint) (*Client, error) {
 		endpoint: endpoint, wire: carrier, api: openai.NewClientWithConfig(config),
 		pause: func(wait time.Duration) time.Duration { return wait },
 	}, nil
+}
+
+// checkURL refuses what is no address, and one that holds a secret: the address stands
+// in the run's files.
+func checkURL(text string) error {
+	address, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return errors.New("the base URL is no URL")
+	case address.User != nil || address.RawQuery != "" || address.Fragment != "":
+		return errors.New("the base URL has a user, a query or a fragment; keys go into OPENAI_API_KEY")
+	case address.Scheme != "http" && address.Scheme != "https", address.Host == "":
+		return fmt.Errorf("the base URL %q is no http or https address", text)
+	}
+	return nil
 }
 
 // Identity is what cache keys call the endpoint.
@@ -188,8 +207,8 @@ func (c *Client) once(ctx context.Context, request *replay.Request) (*replay.Rep
 		Model:        response.Model,
 		Fingerprint:  response.SystemFingerprint,
 		Usage: replay.Usage{
-			PromptTokens:     response.Usage.PromptTokens,
-			CompletionTokens: response.Usage.CompletionTokens,
+			PromptTokens:     plausible(response.Usage.PromptTokens),
+			CompletionTokens: plausible(response.Usage.CompletionTokens),
 		},
 	}
 	if !c.endpoint.Untimed {
@@ -200,7 +219,7 @@ func (c *Client) once(ctx context.Context, request *replay.Request) (*replay.Rep
 		reply.Message.Content = choice.Message.Refusal
 	}
 	if details := response.Usage.PromptTokensDetails; details != nil {
-		reply.Usage.CachedTokens = details.CachedTokens
+		reply.Usage.CachedTokens = min(plausible(details.CachedTokens), reply.Usage.PromptTokens)
 	}
 	for i, call := range choice.Message.ToolCalls {
 		id := call.ID
@@ -212,6 +231,15 @@ func (c *Client) once(ctx context.Context, request *replay.Request) (*replay.Rep
 		})
 	}
 	return reply, nil
+}
+
+// plausible is a token count, or 0 for one that cannot be.
+func plausible(tokens int) int {
+	const most = 1_000_000_000
+	if tokens < 0 || tokens > most {
+		return 0
+	}
+	return tokens
 }
 
 // arguments keeps what a model wrote as arguments: JSON as it is, anything else as

@@ -51,6 +51,10 @@ func (w *wire) Do(request *http.Request) (*http.Response, error) {
 	if int64(len(answer)) > w.limit {
 		return nil, &ProviderError{Status: response.StatusCode, Message: fmt.Sprintf("the answer is larger than %d bytes", w.limit)}
 	}
+	if w.key != "" {
+		// A provider that repeats the key must not bring it into the run's files.
+		answer = bytes.ReplaceAll(answer, []byte(w.key), []byte("[key]"))
+	}
 	if fault := w.fault(response, answer); fault != nil {
 		return nil, fault
 	}

@@ -225,6 +225,7 @@ type Server struct {
 	listener net.Listener
 	http     *http.Server
 	done     chan struct{}
+	unused   unusedConns
 	stop     func() bool // stops waiting for the end of the context
 	once     sync.Once
 	err      error
@@ -249,12 +250,41 @@ func Listen(ctx context.Context, addr string, handler http.Handler) (*Server, er
 		http:     &http.Server{Handler: handler, ReadHeaderTimeout: 30 * time.Second},
 		done:     make(chan struct{}),
 	}
+	s.http.ConnState = s.unused.note
 	go func() {
 		defer close(s.done)
 		_ = s.http.Serve(listener) // always ErrServerClosed, or the listener's own end
 	}()
 	s.stop = context.AfterFunc(ctx, s.shutdown)
 	return s, nil
+}
+
+// unusedConns are the connections that clients opened and asked nothing on yet. Shutting
+// down waits for those, though nothing will come.
+type unusedConns struct {
+	mu    sync.Mutex
+	conns map[net.Conn]bool
+}
+
+func (u *unusedConns) note(conn net.Conn, state http.ConnState) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.conns == nil {
+		u.conns = map[net.Conn]bool{}
+	}
+	if state == http.StateNew {
+		u.conns[conn] = true
+	} else {
+		delete(u.conns, conn)
+	}
+}
+
+func (u *unusedConns) close() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for conn := range u.conns {
+		_ = conn.Close()
+	}
 }
 
 // URL is the base URL of the provider; it ends in /v1.
@@ -270,6 +300,7 @@ func (s *Server) Close() error {
 
 func (s *Server) shutdown() {
 	s.once.Do(func() {
+		s.unused.close()
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
 		defer cancel()
 		if err := s.http.Shutdown(ctx); err != nil {
