@@ -414,10 +414,10 @@ func (t *textReport) compactions() {
 			t.wrap(2, arm.Name+": "+Shorten(finding, 600))
 		}
 	}
-	t.rules()
 	if p := t.r.PromptTokens; p.Ratio != nil {
 		t.printf("  prompt size under %s: %d tokens before, %d after (%.0f%%)\n", Clean(t.r.Candidate), p.Before, p.After, 100**p.Ratio)
 	}
+	t.rules()
 }
 
 // rules prints at how many compactions each rule held, an arm a column.
