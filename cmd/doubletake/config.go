@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -143,8 +144,13 @@ func loadConfig(path string) (*config, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	c := config{dir: filepath.Dir(path)}
 	if len(strings.TrimSpace(string(data))) > 0 {
-		if err := yaml.UnmarshalWithOptions(data, &c, yaml.Strict()); err != nil {
+		decoder := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
+		if err := decoder.Decode(&c); err != nil {
 			return nil, fmt.Errorf("config %s: %s", path, explainYAML(err))
+		}
+		var second any
+		if err := decoder.Decode(&second); err != io.EOF {
+			return nil, fmt.Errorf("config %s: a second document after the first", path)
 		}
 	}
 	if err := c.validate(); err != nil {

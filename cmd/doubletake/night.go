@@ -161,6 +161,9 @@ func (n *night) connect(ctx context.Context) error {
 	}
 	n.judgeAs = first(c.String("judge-model"), cfg.Judge.Model)
 	if n.offline = endpoint.BaseURL == "" && n.settings.Model == ""; n.offline {
+		if cfg.Judge.BaseURL != "" {
+			return usageError("judge.base_url is set and no agent's model: name agent.model, too, or leave both to the embedded provider")
+		}
 		server, library, err := startOffline(ctx, n.set.Files(), "127.0.0.1:0")
 		if err != nil {
 			return err
