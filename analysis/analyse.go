@@ -105,7 +105,7 @@ func (a *analyser) find() error {
 	}
 	r.Judge = measureJudge(a.record, a.settings)
 	a.lens = lens{record: a.record, trusted: r.Judge.Trusted, deterministic: a.deterministic}
-	in := gateInput{record: a.record, settings: a.settings, report: r}
+	in := gateInput{record: a.record, settings: a.settings, report: r, blind: a.deterministic || r.Judge.Name == replay.CoverageJudge}
 	var err error
 	if plan.Command == "compare" {
 		err = a.compare(&in)

@@ -50,6 +50,8 @@ func (l lens) verdict(j *replay.Judgement, binds bool) replay.Verdict {
 	switch {
 	case j == nil:
 		return replay.Unjudged
+	case j.Judge != "" && !l.trusted && !l.deterministic:
+		return replay.Unjudged // also where the judge found nothing wrong around a literal
 	case j.Verdict == replay.Verbatim:
 		return replay.Verbatim
 	case l.deterministic && !binds:
@@ -58,8 +60,6 @@ func (l lens) verdict(j *replay.Judgement, binds bool) replay.Verdict {
 		return replay.Supported
 	case l.deterministic:
 		return replay.Absent
-	case j.Judge != "" && !l.trusted:
-		return replay.Unjudged
 	}
 	return j.Verdict
 }

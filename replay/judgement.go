@@ -51,6 +51,10 @@ type Judgement struct {
 	Exchange *Exchange     `json:"exchange,omitempty"`
 }
 
+// CoverageJudge is the name of the judge that asks no model: the deterministic claim
+// check, which tells supported from absent and sees no contradiction.
+const CoverageJudge = "coverage"
+
 // Judge names the judge of a run: judgements of another one are not of this run.
 func (l *Lineage) Judge() string {
 	prompt := l.JudgePrompt

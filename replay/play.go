@@ -18,13 +18,15 @@ type player struct {
 	stage   *staging
 	arm     Arm
 	episode *Episode
+	// written are the messages that compactors wrote, with their kind.
+	written map[string]string
 }
 
 // errFault carries a fault of the world out of an episode.
 type errFault struct{ error }
 
 func (e *Engine) play(ctx context.Context, st *staging, arm Arm, key Key) (*Episode, error) {
-	p := &player{engine: e, stage: st, arm: arm, episode: &Episode{
+	p := &player{engine: e, stage: st, arm: arm, written: map[string]string{}, episode: &Episode{
 		Key: key, ConversationID: st.fixture.ConversationID,
 		PrefixHash: st.hash, Fork: st.fork, PrefixTokens: st.tokens,
 	}}
@@ -193,6 +195,7 @@ func (p *player) compactOnce(ctx context.Context, index, point int, current []Co
 		record.After, record.TokensAfter = record.Before, record.TokensBefore
 		return out, record, nil
 	}
+	p.remember(out.Messages)
 	after := append(append([]fixtures.Message{}, st.system...), marked(out.Messages)...)
 	record.TokensAfter = CountAll(e.Counter, after)
 	if record.After, err = e.Contexts.Put(after); err != nil {
@@ -209,6 +212,20 @@ func (p *player) compactOnce(ctx context.Context, index, point int, current []Co
 		}
 	}
 	return out, record, nil
+}
+
+// remember marks what an earlier compaction of the episode wrote and this one kept: a
+// summary stays one.
+func (p *player) remember(messages []CompactMessage) {
+	for i := range messages {
+		m := &messages[i]
+		switch {
+		case m.Kind == KindSummary || m.Kind == KindOpaque:
+			p.written[m.ID] = m.Kind
+		case p.written[m.ID] != "":
+			m.Kind = p.written[m.ID]
+		}
+	}
 }
 
 // marked are the messages with what the compactor wrote anew marked as such.

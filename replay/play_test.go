@@ -550,3 +550,29 @@ func TestConductIsWhatTheChecksSee(t *testing.T) {
 		t.Errorf("action %+v", a)
 	}
 }
+
+// TestASummaryThatIsKeptStaysOne: what an earlier compaction wrote is no recorded message
+// at the next.
+func TestASummaryThatIsKeptStaysOne(t *testing.T) {
+	arm := compacting(func(_ context.Context, r *CompactRequest) (*Compaction, error) {
+		s := CompactMessage{ID: "s0", Kind: KindSummary, Message: fixtures.Message{Role: fixtures.RoleUser, Content: "the same words each time"}}
+		if r.Compaction > 0 {
+			s.Kind = KindKept // as a driver says that matches messages by content
+		}
+		return &Compaction{Status: Compacted, Messages: []CompactMessage{s}}, nil
+	})
+	e := engine(t, &script{}, recording("U one", "A two", "U three", "A four", "U five"))
+	episode := playEpisode(t, e, fixtureOf("f", 2, 4), arm)
+	for _, c := range episode.Compactions {
+		if f := broken(c); f[RuleConservation] != "" {
+			t.Errorf("compaction %d: %s", c.Index, f[RuleConservation])
+		}
+		messages, err := e.Contexts.Get(c.After)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(messages[len(messages)-1].Extra[KindField]); got != `"summary"` {
+			t.Errorf("compaction %d: the summary is marked %q", c.Index, got)
+		}
+	}
+}

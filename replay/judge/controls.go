@@ -38,7 +38,7 @@ func plants() []plant {
 // controls asks the controls of the run that have no scored answer yet. They are drawn
 // from the run's own items with the seed: the same run has the same controls.
 func (j *Judge) controls(ctx context.Context, folder *replay.Folder, record *replay.Record) error {
-	if j.Controls <= 0 || j.Name == CoverageModel {
+	if j.Controls <= 0 || j.Name == replay.CoverageJudge {
 		return nil
 	}
 	done := map[string]bool{}

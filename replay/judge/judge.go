@@ -189,7 +189,7 @@ func (j *Judge) decide(ctx context.Context, record *replay.Record, d decision) (
 		// The literal stands there. Only the judge can tell whether the words around it
 		// turn it around; that they leave it alone or that it missed it changes nothing.
 		judgement.Verdict, judgement.Answer = replay.Verbatim, ""
-	case judgement.Verdict == replay.Supported && j.Name != CoverageModel && !answerFits(judgement.Answer, d.item.Expect):
+	case judgement.Verdict == replay.Supported && j.Name != replay.CoverageJudge && !answerFits(judgement.Answer, d.item.Expect):
 		judgement.Verdict = replay.Contradicted
 		judgement.Reason = fmt.Sprintf("supported, but the probe is answered %.80q, not %.80q", judgement.Answer, d.item.Expect)
 	}
@@ -228,14 +228,10 @@ func contents(messages []fixtures.Message) []string {
 	return texts
 }
 
-// CoverageModel is the name of the judge that asks no model: the deterministic claim
-// check, which tells supported from absent and sees no contradiction.
-const CoverageModel = "coverage"
-
 // ask asks the judge about a statement and the item's probe.
 func (j *Judge) ask(ctx context.Context, record *replay.Record, judgement *replay.Judgement, messages []fixtures.Message, statement string, item *fixtures.Item) error {
 	judgement.Judge = record.Run.Plan.Lineage.Judge()
-	if j.Name == CoverageModel {
+	if j.Name == replay.CoverageJudge {
 		judgement.Verdict = replay.Absent
 		if fixtures.Coverage(statement, contents(messages)...) >= fixtures.CoverageFloor {
 			judgement.Verdict = replay.Supported

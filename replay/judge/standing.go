@@ -49,8 +49,9 @@ func standsPlain(content string, recorded []fixtures.Message, literal string) bo
 	if strings.Contains(literal, "\n") {
 		return true
 	}
-	for line := range strings.SplitSeq(content, "\n") {
-		if !strings.Contains(line, literal) {
+	lines := strings.Split(content, "\n")
+	for i, line := range lines {
+		if !strings.Contains(line, literal) || takenBackAround(lines, i) {
 			continue
 		}
 		said := strings.TrimSpace(label.ReplaceAllString(line, ""))
@@ -58,6 +59,34 @@ func standsPlain(content string, recorded []fixtures.Message, literal string) bo
 			return true
 		}
 		if slices.ContainsFunc(recorded, func(m fixtures.Message) bool { return strings.Contains(m.Content, said) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// takesBack are words with which a neighbouring line may take a literal back. They decide
+// nothing: where one stands, the judge is asked.
+var takesBack = regexp.MustCompile(`(?i)\b(withdrawn|withdrew|dropped|revoked|retracted|cancell?ed|lifted|obsolete|void|opposite|false|untrue|no longer|not any ?more|over|ignore|disregard|invalid|superseded|outdated)\b`)
+
+// takenBackAround looks at two lines with text before a line and at one after it.
+func takenBackAround(lines []string, at int) bool {
+	const before, after = 2, 1
+	for i, n := at-1, 0; i >= 0 && n < before; i-- {
+		if strings.TrimSpace(lines[i]) == "" {
+			continue
+		}
+		n++
+		if takesBack.MatchString(lines[i]) {
+			return true
+		}
+	}
+	for i, n := at+1, 0; i < len(lines) && n < after; i++ {
+		if strings.TrimSpace(lines[i]) == "" {
+			continue
+		}
+		n++
+		if takesBack.MatchString(lines[i]) {
 			return true
 		}
 	}

@@ -116,7 +116,7 @@ func TestCoverageAsJudge(t *testing.T) {
 	r := newRun(t, "a")
 	r.play(t, "a", replay.Played, user("one should not touch that vault, never ever"))
 	model := always("not asked")
-	j := &Judge{Model: model, Name: CoverageModel, Controls: 3}
+	j := &Judge{Model: model, Name: replay.CoverageJudge, Controls: 3}
 	if err := j.Run(t.Context(), r.Folder); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,9 @@ func (r *Reading) verbatim(c *statement) (Finding, bool) {
 			continue
 		}
 		reason := r.undone(c, lo, hi)
+		if reason == "" && c.marks&markRetracts == 0 && r.takenBack(lo, hi) {
+			reason = "retracted"
+		}
 		if reason == "" {
 			return Finding{Verdict: Supported, Coverage: 1, Verbatim: true, Passage: r.passage(int32(lo), int32(hi))}, true
 		}
