@@ -152,6 +152,10 @@ func (a *analyser) items(in *gateInput) (err error) {
 	}
 	in.old = a.lens.decisions(in.incumbent)
 	r.Retention[in.incumbent] = retention(in.old)
+	if part := r.Incumbent; part != nil {
+		part.Items = countItems(in.old)
+		part.Contradictions = contradictions(part.Items)
+	}
 	r.Moved, err = moved(in.old, in.now)
 	return err
 }
@@ -207,8 +211,7 @@ func (a *analyser) nightly(in *gateInput) error {
 	if incumbent == "" {
 		return nil
 	}
-	part := &IncumbentPart{Name: incumbent, Items: countItems(a.lens.decisions(incumbent)), PromptTokens: promptTokens(a.record, incumbent)}
-	part.Contradictions = contradictions(part.Items)
+	part := &IncumbentPart{Name: incumbent, PromptTokens: promptTokens(a.record, incumbent)}
 	if part.Reference, in.incumbents, err = a.comparison(reference, incumbent); err != nil {
 		return err
 	}

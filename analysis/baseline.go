@@ -3,7 +3,6 @@ package analysis
 import (
 	"fmt"
 
-	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
 )
 
@@ -29,17 +28,7 @@ func (n *Night) Against(earlier *Night) Baseline {
 	}
 	in := n.gates
 	in.old, in.incumbent = earlier.gates.now, "the baseline"
-	rows := []Gate{
-		in.contradictions(),
-		in.counted("stale items", stale, "items that no longer bind newly survive as if they did"),
-	}
-	if in.pinned() {
-		rows = append(rows, in.counted("broken pins", brokenPin, "pinned items newly without their literal"))
-	}
-	for _, class := range fixtures.Classes() {
-		rows = append(rows, in.retention(class))
-	}
-	rows = append(rows, recall(n.Report.Metrics.EvidenceRecall, earlier.Report.Metrics.EvidenceRecall))
+	rows := append(in.items(), recall(n.Report.Metrics.EvidenceRecall, earlier.Report.Metrics.EvidenceRecall))
 	for _, g := range rows {
 		g.Name = "baseline: " + g.Name
 		b.Gates = append(b.Gates, g)

@@ -33,17 +33,24 @@ func (in *gateInput) gates() []Gate {
 	if accepted := in.accepted(); accepted != nil {
 		rows = append(rows, *accepted)
 	}
-	rows = append(rows, in.compactions(), in.contradictions(), in.counted("stale items", stale, "items that no longer bind newly survive as if they did"))
-	if in.pinned() {
-		rows = append(rows, in.counted("broken pins", brokenPin, "pinned items newly without their literal"))
-	}
-	for _, class := range fixtures.Classes() {
-		rows = append(rows, in.retention(class))
-	}
+	rows = append(append(rows, in.compactions()), in.items()...)
 	if in.settings.PromptRatio > 0 {
 		rows = append(rows, in.promptSize())
 	}
 	return append(rows, in.metricRows()...)
+}
+
+// items are the rows of what became of the items.
+func (in *gateInput) items() []Gate {
+	rows := []Gate{in.contradictions(), in.counted("stale items", stale, "items that no longer bind newly survive as if they did")}
+	if in.pinned() {
+		rows = append(rows, in.counted("broken pins", brokenPin, "pinned items newly without their literal"))
+	}
+	before := countItems(in.old)
+	for _, class := range fixtures.Classes() {
+		rows = append(rows, in.retention(class, before[class]))
+	}
+	return rows
 }
 
 // pinned says whether any item is pinned.
@@ -304,12 +311,12 @@ func (in *gateInput) contradictions() Gate {
 }
 
 // retention is the share of a class's decisions that kept their item.
-func (in *gateInput) retention(class fixtures.Class) Gate {
+func (in *gateInput) retention(class fixtures.Class, before ItemCounts) Gate {
 	floor := in.settings.Floors[class]
 	g := Gate{Name: string(class), Floor: &floor, Status: GatePass}
 	g.Value = rate(in.report.Items[class])
 	if in.incumbent != "" {
-		g.Incumbent = rate(countItems(in.old)[class])
+		g.Incumbent = rate(before)
 	}
 	if g.Value == nil {
 		g.Status, g.Reason = GateUnscored, "no decision of this class has a verdict"

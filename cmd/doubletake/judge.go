@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -66,7 +67,7 @@ func runJudge(c *cli.Context) (err error) {
 	progress := newProgress(c.App.ErrWriter, 0)
 	examiner := &judge.Judge{
 		Model: asker, Name: c.String("model"), Seed: record.Run.Plan.Settings.Seed,
-		Concurrency: firstInt(c.Int("concurrency"), replay.DefaultConcurrency), Controls: c.Int("controls"), Progress: progress.decisions,
+		Concurrency: cmp.Or(c.Int("concurrency"), replay.DefaultConcurrency), Controls: c.Int("controls"), Progress: progress.decisions,
 	}
 	err = examiner.Run(c.Context, folder)
 	progress.done()
@@ -121,7 +122,7 @@ func openJudge(c *cli.Context, endpoint model.Endpoint) (*model.Cached, string, 
 	if err != nil {
 		return nil, "", err
 	}
-	mode, err := model.ParseCacheMode(first(c.String("cache"), string(model.CacheWrite)))
+	mode, err := model.ParseCacheMode(cmp.Or(c.String("cache"), string(model.CacheWrite)))
 	if err != nil {
 		return nil, "", usageError("--cache: %w", err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -142,12 +143,12 @@ func (n *night) load() (err error) {
 func (n *night) connect(ctx context.Context) error {
 	c, cfg := n.cli, n.config
 	n.settings = replay.Settings{
-		Model: first(c.String("model"), cfg.Agent.Model), Seed: replay.DefaultSeed,
-		Window:      firstInt(int(cfg.Agent.Window), replay.DefaultWindow),
+		Model: cmp.Or(c.String("model"), cfg.Agent.Model), Seed: replay.DefaultSeed,
+		Window:      cmp.Or(int(cfg.Agent.Window), replay.DefaultWindow),
 		Trigger:     replay.DefaultTrigger,
-		StepLimit:   firstInt(int(cfg.Agent.StepLimit), replay.DefaultStepLimit),
+		StepLimit:   cmp.Or(int(cfg.Agent.StepLimit), replay.DefaultStepLimit),
 		SecondPass:  cfg.Nightly.SecondPass == nil || *cfg.Nightly.SecondPass,
-		Concurrency: firstInt(c.Int("concurrency"), int(cfg.Limits.Concurrency), replay.DefaultConcurrency),
+		Concurrency: cmp.Or(c.Int("concurrency"), int(cfg.Limits.Concurrency), replay.DefaultConcurrency),
 	}
 	if cfg.Agent.Seed != nil {
 		n.settings.Seed = int(*cfg.Agent.Seed)
@@ -156,10 +157,10 @@ func (n *night) connect(ctx context.Context) error {
 		n.settings.Seed = c.Int("seed")
 	}
 	endpoint := model.Endpoint{
-		BaseURL: first(c.String("base-url"), cfg.Agent.BaseURL),
+		BaseURL: cmp.Or(c.String("base-url"), cfg.Agent.BaseURL),
 		Key:     os.Getenv("OPENAI_API_KEY"), Timeout: time.Duration(cfg.Limits.Timeout), Tries: uint(cfg.Limits.Tries),
 	}
-	n.judgeAs = first(c.String("judge-model"), cfg.Judge.Model)
+	n.judgeAs = cmp.Or(c.String("judge-model"), cfg.Judge.Model)
 	if n.offline = endpoint.BaseURL == "" && n.settings.Model == ""; n.offline {
 		if cfg.Judge.BaseURL != "" {
 			return usageError("judge.base_url is set and no agent's model: name agent.model, too, or leave both to the embedded provider")
@@ -171,15 +172,15 @@ func (n *night) connect(ctx context.Context) error {
 		n.close = append(n.close, server.Close)
 		endpoint = model.Endpoint{BaseURL: server.URL(), Identity: offlineIdentity + string(library.Digest()), Untimed: true}
 		n.settings.Model = offlineAgent
-		n.judgeAs = first(n.judgeAs, offlineJudge)
+		n.judgeAs = cmp.Or(n.judgeAs, offlineJudge)
 	}
 	if n.settings.Model == "" {
 		return usageError("no model: name the agent's with --model or agent.model in the config")
 	}
 	// A base URL in the environment alone does not turn the offline default into a
 	// paid one; with a model named it says where.
-	endpoint.BaseURL = first(endpoint.BaseURL, os.Getenv("OPENAI_BASE_URL"), "https://api.openai.com/v1")
-	n.judgeAs = first(n.judgeAs, n.settings.Model)
+	endpoint.BaseURL = cmp.Or(endpoint.BaseURL, os.Getenv("OPENAI_BASE_URL"), "https://api.openai.com/v1")
+	n.judgeAs = cmp.Or(n.judgeAs, n.settings.Model)
 	judgeEndpoint := endpoint
 	if url := cfg.Judge.BaseURL; url != "" && !n.offline {
 		judgeEndpoint.BaseURL = url
@@ -188,11 +189,11 @@ func (n *night) connect(ctx context.Context) error {
 }
 
 func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
-	mode, err := model.ParseCacheMode(first(n.cli.String("cache"), n.config.Cache.Mode, string(model.CacheWrite)))
+	mode, err := model.ParseCacheMode(cmp.Or(n.cli.String("cache"), n.config.Cache.Mode, string(model.CacheWrite)))
 	if err != nil {
 		return usageError("--cache: %w", err)
 	}
-	dir, err := cacheDir(first(n.cli.String("cache-dir"), n.config.path(n.config.Cache.Dir)), mode)
+	dir, err := cacheDir(cmp.Or(n.cli.String("cache-dir"), n.config.path(n.config.Cache.Dir)), mode)
 	if err != nil {
 		return err
 	}
@@ -225,7 +226,7 @@ func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
 	if err := n.priced(); err != nil {
 		return err
 	}
-	identity := func(e model.Endpoint) string { return first(e.Identity, strings.TrimSuffix(e.BaseURL, "/")) }
+	identity := func(e model.Endpoint) string { return cmp.Or(e.Identity, strings.TrimSuffix(e.BaseURL, "/")) }
 	n.lineage = replay.Lineage{
 		Program: programVersion(), AgentModel: n.settings.Model, JudgeModel: n.judgeAs, JudgePrompt: judge.PromptSHA256(),
 		Endpoint: identity(agent), JudgeEndpoint: identity(judgeAt), Seed: n.settings.Seed,
@@ -331,7 +332,7 @@ func (n *night) compactor(name string) (replay.Compactor, float64, error) {
 		}
 		return made, c.Trigger, nil
 	}
-	options.Keep, options.ModelName = int(c.Keep), first(c.Model, n.settings.Model)
+	options.Keep, options.ModelName = int(c.Keep), cmp.Or(c.Model, n.settings.Model)
 	if c.Prompt != "" {
 		prompt, err := compact.ReadPrompt(n.config.path(c.Prompt))
 		if err != nil {
@@ -490,22 +491,4 @@ func verdictExit(r *analysis.Report, strict bool) error {
 		}
 	}
 	return nil
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
-func firstInt(values ...int) int {
-	for _, v := range values {
-		if v != 0 {
-			return v
-		}
-	}
-	return 0
 }

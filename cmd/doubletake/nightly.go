@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"github.com/urfave/cli/v2"
 
 	"github.com/doubletake-dev/doubletake/analysis"
@@ -33,13 +34,13 @@ on the set that ships with the program and the embedded offline provider.
 }
 
 func nightlyRoles(c *cli.Context, cfg *config) ([]role, error) {
-	candidate := first(c.String("candidate"), cfg.Nightly.Candidate)
-	incumbent := first(c.String("incumbent"), cfg.Nightly.Incumbent)
+	candidate := cmp.Or(c.String("candidate"), cfg.Nightly.Candidate)
+	incumbent := cmp.Or(c.String("incumbent"), cfg.Nightly.Incumbent)
 	if candidate == "" && len(cfg.Compactors) > 0 {
 		return nil, usageError("no candidate: name one of the config's compactors with --candidate or nightly.candidate")
 	}
 	if len(cfg.Compactors) == 0 {
-		candidate, incumbent = first(candidate, compact.NameSummarize), first(incumbent, compact.NameLedger)
+		candidate, incumbent = cmp.Or(candidate, compact.NameSummarize), cmp.Or(incumbent, compact.NameLedger)
 	}
 	roles := []role{{analysis.RoleCandidate, candidate}}
 	if incumbent != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -128,7 +129,7 @@ func showPair(out io.Writer, record *replay.Record, e *pairing.Entry) error {
 	}
 	p("\nChecks that differ\n")
 	for _, c := range e.Differ {
-		p("  %s (item %s)\n", report.Clean(c.Check), report.Clean(first(c.Item, "none")))
+		p("  %s (item %s)\n", report.Clean(c.Check), report.Clean(cmp.Or(c.Item, "none")))
 		p("    %s: %s, %s\n", report.Clean(e.First.Arm), c.First.Answer, report.Clean(c.First.Evidence))
 		p("    %s: %s, %s\n", report.Clean(e.Second.Arm), c.Second.Answer, report.Clean(c.Second.Evidence))
 	}
@@ -148,7 +149,7 @@ func showPair(out io.Writer, record *replay.Record, e *pairing.Entry) error {
 		}
 	}
 	if e.SecondContext != "" {
-		p("\nContexts: %s, %s\n", first(e.FirstContext, "(accepted trace)"), e.SecondContext)
+		p("\nContexts: %s, %s\n", cmp.Or(e.FirstContext, "(accepted trace)"), e.SecondContext)
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xrash/smetrics"
+
 	"github.com/doubletake-dev/doubletake/replay"
 )
 
@@ -61,30 +63,10 @@ func unknownName(name string) error {
 		return fmt.Errorf("a compactor has no name; the built-in ones are %s", known)
 	}
 	nearest := slices.MinFunc(Names(), func(a, b string) int {
-		return editDistance(strings.ToLower(name), a) - editDistance(strings.ToLower(name), b)
+		return smetrics.WagnerFischer(strings.ToLower(name), a, 1, 1, 1) - smetrics.WagnerFischer(strings.ToLower(name), b, 1, 1, 1)
 	})
-	if editDistance(strings.ToLower(name), nearest) > max(2, len(name)/2) {
+	if smetrics.WagnerFischer(strings.ToLower(name), nearest, 1, 1, 1) > max(2, len(name)/2) {
 		return fmt.Errorf("no compactor is called %q; the built-in ones are %s; a command of yours runs as exec", name, known)
 	}
 	return fmt.Errorf("no compactor is called %q; did you mean %q? The built-in ones are %s", name, nearest, known)
-}
-
-// editDistance is the number of bytes to add, drop or change to get from a to b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

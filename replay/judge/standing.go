@@ -71,21 +71,16 @@ var takesBack = regexp.MustCompile(`(?i)\b(withdrawn|withdrew|dropped|revoked|re
 
 // takenBackAround looks at two lines with text before a line and at one after it.
 func takenBackAround(lines []string, at int) bool {
-	const before, after = 2, 1
-	for i, n := at-1, 0; i >= 0 && n < before; i-- {
+	return takenBackIn(lines, at, -1, 2) || takenBackIn(lines, at, 1, 1)
+}
+
+// takenBackIn looks at the next most lines with text in one direction from a line.
+func takenBackIn(lines []string, at, step, most int) bool {
+	for i, seen := at+step, 0; i >= 0 && i < len(lines) && seen < most; i += step {
 		if strings.TrimSpace(lines[i]) == "" {
 			continue
 		}
-		n++
-		if takesBack.MatchString(lines[i]) {
-			return true
-		}
-	}
-	for i, n := at+1, 0; i < len(lines) && n < after; i++ {
-		if strings.TrimSpace(lines[i]) == "" {
-			continue
-		}
-		n++
+		seen++
 		if takesBack.MatchString(lines[i]) {
 			return true
 		}
