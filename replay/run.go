@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -371,7 +372,8 @@ func ReadRun(dir string) (*Run, error) {
 	return &run, nil
 }
 
-// Record is all that a run left on disk but the contexts themselves.
+// Record is all that a run left on disk but the contexts themselves. Its fixtures and
+// episodes must not be exchanged once one was looked up.
 type Record struct {
 	Dir        string
 	Run        Run
@@ -383,6 +385,28 @@ type Record struct {
 	Contexts   *Contexts
 	// Damaged counts journal lines whose checksum does not fit.
 	Damaged int
+
+	indexing sync.Once
+	episodes map[Key]*Episode
+	fixtures map[fixtures.Hash]*fixtures.Fixture
+}
+
+// index makes looking up take the same time in a run of any size.
+func (r *Record) index() {
+	r.indexing.Do(func() {
+		r.episodes = make(map[Key]*Episode, len(r.Episodes))
+		for _, e := range r.Episodes {
+			if r.episodes[e.Key] == nil {
+				r.episodes[e.Key] = e
+			}
+		}
+		r.fixtures = make(map[fixtures.Hash]*fixtures.Fixture, len(r.Fixtures))
+		for _, f := range r.Fixtures {
+			if r.fixtures[f.Hash] == nil {
+				r.fixtures[f.Hash] = f
+			}
+		}
+	})
 }
 
 // ReadRecord reads a run directory.
@@ -554,22 +578,14 @@ func (r *Record) SpentUSD() float64 {
 
 // Episode returns the episode with that key, or nil.
 func (r *Record) Episode(key Key) *Episode {
-	for _, e := range r.Episodes {
-		if e.Key == key {
-			return e
-		}
-	}
-	return nil
+	r.index()
+	return r.episodes[key]
 }
 
 // Fixture returns the fixture with that hash, or nil.
 func (r *Record) Fixture(hash fixtures.Hash) *fixtures.Fixture {
-	for _, f := range r.Fixtures {
-		if f.Hash == hash {
-			return f
-		}
-	}
-	return nil
+	r.index()
+	return r.fixtures[hash]
 }
 
 // Arm returns the arm that plays a role, or nil.
