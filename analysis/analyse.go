@@ -48,9 +48,19 @@ func Analyse(record *replay.Record) (*Night, error) { return AnalyseWith(record,
 
 // AnalyseWith is Analyse under options.
 func AnalyseWith(record *replay.Record, options Options) (*Night, error) {
-	plan := record.Run.Plan
+	a, err := newAnalyser(record, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.find(); err != nil {
+		return nil, fmt.Errorf("run %s: %w", record.Run.ID, err)
+	}
+	return &Night{Record: record, Report: &a.report, Pairs: a.main.pairs, Queue: a.queue, gates: a.gates}, nil
+}
+
+func newAnalyser(record *replay.Record, options Options) (*analyser, error) {
 	settings := DefaultSettings()
-	if err := json.Unmarshal(plan.Analysis, &settings); err != nil {
+	if err := json.Unmarshal(record.Run.Plan.Analysis, &settings); err != nil {
 		return nil, fmt.Errorf("run %s: its analysis settings: %w", record.Run.ID, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(options.Gates)) {
@@ -61,11 +71,7 @@ func AnalyseWith(record *replay.Record, options Options) (*Night, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
-	a := analyser{record: record, settings: settings, deterministic: options.Deterministic}
-	if err := a.find(); err != nil {
-		return nil, fmt.Errorf("run %s: %w", record.Run.ID, err)
-	}
-	return &Night{Record: record, Report: &a.report, Pairs: a.main, Queue: a.queue, gates: a.gates}, nil
+	return &analyser{record: record, settings: settings, deterministic: options.Deterministic}, nil
 }
 
 // The roles of arms.
@@ -83,13 +89,14 @@ type analyser struct {
 	settings Settings
 	// deterministic looks at no judge.
 	deterministic bool
-	lens          lens
-	report        Report
-	gates         gateInput
-	main          []pairing.Pair
-	again         []pairing.Pair // of further replicates, in the comparison last made
-	queue         []pairing.Entry
-	notes         []string
+	// looking finds only what gates stand on.
+	looking bool
+	lens    lens
+	report  Report
+	gates   gateInput
+	main    *comparison
+	queue   []pairing.Entry
+	notes   []string
 }
 
 func (a *analyser) find() error {
@@ -106,15 +113,10 @@ func (a *analyser) find() error {
 	r.Judge = measureJudge(a.record, a.settings)
 	a.lens = lens{record: a.record, trusted: r.Judge.Trusted, deterministic: a.deterministic}
 	in := gateInput{record: a.record, settings: a.settings, report: r, blind: a.deterministic || r.Judge.Name == replay.CoverageJudge}
-	var err error
-	if plan.Command == "compare" {
-		err = a.compare(&in)
-	} else {
-		err = a.nightly(&in)
-	}
-	if err != nil {
+	if err := a.comparisons(&in); err != nil {
 		return err
 	}
+	a.queue = pairing.Queue(a.record, a.main.pairs, a.main.again)
 	a.describe()
 	if err := a.items(&in); err != nil {
 		return err
@@ -124,10 +126,15 @@ func (a *analyser) find() error {
 		if arm.Kind == replay.CompactorArm {
 			r.Compactions[arm.Name] = countCompactions(a.record, arm.Name)
 		}
-		r.TaskSuccess[arm.Name] = a.success(arm.Name)
+		r.TaskSuccess[arm.Name] = a.success(arm.Name, a.record.Fixtures)
 	}
-	r.Control = a.control()
-	r.Gates = in.gates()
+	if err := a.evidence(&in); err != nil {
+		return err
+	}
+	var err error
+	if r.Gates, err = in.gates(); err != nil {
+		return err
+	}
 	a.gates = in
 	a.verdict()
 	a.note()
@@ -167,6 +174,33 @@ func (a *analyser) arm(role string) string {
 	return ""
 }
 
+// evidence fills in what stands beside the gates.
+func (a *analyser) evidence(in *gateInput) (err error) {
+	r := &a.report
+	if r.Control, err = a.control(in.candidate); err != nil {
+		return err
+	}
+	if r.Slices, err = newSlices(a.record, in.reference.pairs, in.old, in.now, a.settings); err != nil {
+		return err
+	}
+	if r.Rates, err = a.rates(); err != nil {
+		return err
+	}
+	if a.settings.Stop == StopEarly {
+		stopping, err := a.stopping()
+		if err != nil {
+			return err
+		}
+		r.Stopping = &stopping
+	}
+	return nil
+}
+
+// embedded says that the run was played on the embedded provider.
+func (a *analyser) embedded() bool {
+	return strings.HasPrefix(a.record.Run.Plan.Lineage.Endpoint, replay.OfflineIdentity)
+}
+
 func (a *analyser) match(first, second string) (*pairing.Matching, error) {
 	m := pairing.Match(a.record, first, second)
 	for _, key := range m.Unmatched {
@@ -181,77 +215,82 @@ func (a *analyser) match(first, second string) (*pairing.Matching, error) {
 	return &m, nil
 }
 
-func (a *analyser) comparison(first, second string) (Comparison, []pairing.Pair, error) {
+func (a *analyser) comparison(first, second string) (*comparison, error) {
 	m, err := a.match(first, second)
 	if err != nil {
-		return Comparison{}, nil, err
+		return nil, err
 	}
-	pairs := m.Pairs
-	a.again = m.Again
-	c := Comparison{Pairs: newPairTable(pairs), Discordant: map[string]pairing.Cell{}}
-	for i := range pairs {
-		if pairs[i].Cell.Discordant() {
-			c.Discordant[pairs[i].ID] = pairs[i].Cell
+	c := &comparison{pairs: m.Pairs, again: m.Again}
+	c.Pairs, c.Discordant = newPairTable(c.pairs), map[string]pairing.Cell{}
+	for i := range c.pairs {
+		if c.pairs[i].Cell.Discordant() {
+			c.Discordant[c.pairs[i].ID] = c.pairs[i].Cell
 		}
 	}
-	c.Test, err = NewTest(pairs, a.settings)
-	return c, pairs, err
+	plan := &a.record.Run.Plan
+	order := replay.Sessions(a.record.Fixtures, plan.Settings.Seed)
+	if a.looking {
+		c.Test, _, err = decide(c.pairs, c.again, plan.Planned(), order, a.settings)
+		return c, err
+	}
+	c.Test, err = newTest(c.pairs, c.again, plan.Planned(), order, a.settings)
+	return c, err
+}
+
+// comparisons makes the comparisons of the run's command.
+func (a *analyser) comparisons(in *gateInput) error {
+	if a.record.Run.Plan.Command == "compare" {
+		return a.compare(in)
+	}
+	return a.nightly(in)
 }
 
 // nightly compares reference with candidate, and both with the incumbent.
-func (a *analyser) nightly(in *gateInput) error {
+func (a *analyser) nightly(in *gateInput) (err error) {
 	reference, incumbent, candidate := a.arm(RoleReference), a.arm(RoleIncumbent), a.arm(RoleCandidate)
-	main, pairs, err := a.comparison(reference, candidate)
-	if err != nil {
+	if in.reference, err = a.comparison(reference, candidate); err != nil {
 		return err
 	}
-	a.setMain(reference, candidate, main, pairs)
+	a.setMain(reference, candidate, in.reference)
 	in.candidate, in.incumbent = candidate, incumbent
-	in.reference, in.referenceTest = pairs, &a.report.Test
 	if incumbent == "" {
 		return nil
 	}
-	part := &IncumbentPart{Name: incumbent, PromptTokens: promptTokens(a.record, incumbent)}
-	if part.Reference, in.incumbents, err = a.comparison(reference, incumbent); err != nil {
+	if in.incumbents, err = a.comparison(reference, incumbent); err != nil {
 		return err
 	}
-	if part.Candidate, in.direct, err = a.comparison(incumbent, candidate); err != nil {
+	if in.direct, err = a.comparison(incumbent, candidate); err != nil {
 		return err
 	}
-	in.incumbentTest, in.directTest = &part.Reference.Test, &part.Candidate.Test
-	a.report.Incumbent = part
+	a.report.Incumbent = &IncumbentPart{
+		Name: incumbent, PromptTokens: promptTokens(a.record, incumbent),
+		Reference: in.incumbents.Comparison, Candidate: in.direct.Comparison,
+	}
 	return nil
 }
 
 // compare compares A with B, and each with the reference.
-func (a *analyser) compare(in *gateInput) error {
+func (a *analyser) compare(in *gateInput) (err error) {
 	reference, first, second := a.arm(RoleReference), a.arm(RoleA), a.arm(RoleB)
-	main, pairs, err := a.comparison(first, second)
-	if err != nil {
+	if in.direct, err = a.comparison(first, second); err != nil {
 		return err
 	}
-	a.setMain(first, second, main, pairs)
+	a.setMain(first, second, in.direct)
 	in.candidate, in.incumbent = second, first
-	in.direct, in.directTest = pairs, &a.report.Test
-	a.report.AgainstReference = map[string]Comparison{}
-	var base, b Comparison
-	if base, in.incumbents, err = a.comparison(reference, first); err != nil {
+	if in.incumbents, err = a.comparison(reference, first); err != nil {
 		return err
 	}
-	a.report.AgainstReference[first], in.incumbentTest = base, &base.Test
-	if b, in.reference, err = a.comparison(reference, second); err != nil {
+	if in.reference, err = a.comparison(reference, second); err != nil {
 		return err
 	}
-	a.report.AgainstReference[second] = b
-	in.referenceTest = &b.Test
+	a.report.AgainstReference = map[string]Comparison{first: in.incumbents.Comparison, second: in.reference.Comparison}
 	return nil
 }
 
-func (a *analyser) setMain(first, second string, c Comparison, pairs []pairing.Pair) {
+func (a *analyser) setMain(first, second string, c *comparison) {
 	a.report.Baseline, a.report.Candidate = first, second
 	a.report.Pairs, a.report.Test = c.Pairs, c.Test
-	a.main = pairs
-	a.queue = pairing.Queue(a.record, pairs, a.again)
+	a.main = c
 }
 
 func newPairTable(pairs []pairing.Pair) PairTable {
@@ -285,7 +324,7 @@ func (a *analyser) describe() {
 		}
 		a.report.Disagreements = append(a.report.Disagreements, d)
 	}
-	for _, p := range a.main {
+	for _, p := range a.main.pairs {
 		switch p.Cell {
 		case pairing.Unscored, pairing.Void, pairing.LeftOut:
 			a.report.NotPaired = append(a.report.NotPaired, NotPaired{p.ID, p.Cell, p.Reason})
@@ -293,16 +332,17 @@ func (a *analyser) describe() {
 	}
 }
 
-// success counts the episodes of an arm that passed.
-func (a *analyser) success(arm string) Share {
+// success counts the first plays of an arm that passed, among some fixtures.
+func (a *analyser) success(arm string, set []*fixtures.Fixture) Share {
 	var share Share
 	reference := a.arm(RoleReference)
-	for _, e := range a.record.Episodes {
-		if e.Arm != arm || e.Replicate > 0 {
+	for _, f := range set {
+		e := a.record.Episode(replay.Key{Fixture: f.Hash, Arm: arm})
+		if e == nil {
 			continue
 		}
-		expected := a.record.Episode(replay.Key{Fixture: e.Fixture, Arm: reference})
-		switch pairing.Judge(a.record.Fixture(e.Fixture), e, expected).Answer {
+		expected := a.record.Episode(replay.Key{Fixture: f.Hash, Arm: reference})
+		switch pairing.Judge(f, e, expected).Answer {
 		case fixtures.Pass:
 			share.Passed++
 			share.Scored++
@@ -313,63 +353,66 @@ func (a *analyser) success(arm string) Share {
 	return share
 }
 
-func (a *analyser) control() Control {
-	control := a.record.Arm(RoleControl)
-	if control == nil {
-		return Control{Reason: "not run: the embedded provider always gives the same answer to the same request"}
-	}
-	pairs := pairing.Match(a.record, a.arm(RoleReference), control.Name).Pairs
-	table := pairing.Count(pairs, nil)
-	c := Control{Pairs: &table}
-	if table.Scored() == 0 {
-		c.Reason = "no control pair has an outcome"
-		return c
-	}
-	share := float64(table.Losses+table.Gains) / float64(table.Scored())
-	c.Discordant = &share
-	return c
-}
-
-// verdict draws the conclusion from the gates and from how much has an outcome.
+// verdict draws the conclusion: first whether the run is valid, then from the gates, then
+// from what so many pairs can show.
 func (a *analyser) verdict() {
 	r := &a.report
-	var why []string
-	r.Verdict = Inconclusive
+	var blocking []string
 	for _, g := range r.Gates {
 		if g.Status == GateRegressed {
-			r.Verdict = Regressed
-			why = append(why, g.Name+": "+g.Reason)
+			blocking = append(blocking, g.Name+": "+g.Reason)
 		}
 	}
 	switch {
 	case !r.Judge.Trusted && !a.deterministic:
 		// A run whose instrument failed is no run, whatever else it saw.
-		r.Verdict = Incomplete
-		why = append(a.incomplete(), why...)
-	case r.Verdict != Regressed:
-		if why = a.incomplete(); len(why) > 0 {
-			r.Verdict = Incomplete
-		}
+		r.Verdict, r.Why = Incomplete, append(a.incomplete(), blocking...)
+		return
+	case !r.Control.Valid:
+		r.Verdict = InvalidNoise
+		r.Why = append([]string{fmt.Sprintf("the reference disagrees with itself in %d of %d pairs (%.1f%%), more than the noise budget of %.1f%%: what differs between the arms says nothing",
+			r.Control.Pairs.Losses+r.Control.Pairs.Gains, r.Control.Pairs.Scored(), 100**r.Control.Discordant, 100*r.Control.Budget)}, blocking...)
+		return
+	case len(blocking) > 0:
+		r.Verdict, r.Why = Regressed, blocking
+		return
 	}
-	if r.Verdict == Inconclusive {
-		why = []string{a.unblocked()}
+	if why := a.incomplete(); len(why) > 0 {
+		r.Verdict, r.Why = Incomplete, why
+		return
 	}
-	r.Why = why
+	r.Verdict, r.Why = a.unblocked()
 }
 
 // unblocked tells clear from inconclusive. Losses that a person has not looked at keep
 // a run from being clear, however few they are: the aggregate can't see how bad each is.
-func (a *analyser) unblocked() string {
+func (a *analyser) unblocked() (Verdict, []string) {
 	r := &a.report
 	margin := 100 * a.settings.Margin
-	switch {
-	case !r.Test.NonInferior:
-		return fmt.Sprintf("nothing blocks, but %d pairs do not show that %s is worse by less than the margin of %.0f%%", r.Test.Pairs, r.Candidate, margin)
-	case r.Pairs.Losses > 0:
-		return fmt.Sprintf("nothing blocks and the difference is within the margin of %.0f%%, but %d losses wait in the queue, and no average can tell how bad they are", margin, r.Pairs.Losses)
+	var why []string
+	if !r.Test.NonInferior {
+		line := fmt.Sprintf("nothing blocks, but %d pairs do not show that %s is worse by less than the margin of %.0f%%", r.Test.Pairs, r.Candidate, margin)
+		if !r.Test.PerfectRunPasses && r.Test.Pairs > 0 {
+			line += "; not even a run without any loss could: the set is too small for this margin"
+		}
+		why = append(why, line)
 	}
-	r.Verdict = Clear
-	return fmt.Sprintf("nothing blocks, nothing is lost, and %s is worse than %s by less than the margin of %.0f%%", r.Candidate, r.Baseline, margin)
+	if n := r.Pairs.Losses; n > 0 {
+		line := fmt.Sprintf("nothing blocks and the difference is within the margin of %.0f%%, but %d losses wait in the queue, and no average can tell how bad they are", margin, n)
+		if !r.Test.NonInferior {
+			line = fmt.Sprintf("%d losses wait in the queue, and no average can tell how bad they are", n)
+		}
+		why = append(why, line)
+	}
+	for _, g := range r.Gates {
+		if g.Status == GateUnscored && (g.Name == criticals()[0].name || g.Name == criticals()[1].name) {
+			why = append(why, g.Name+": "+g.Reason)
+		}
+	}
+	if len(why) > 0 {
+		return Inconclusive, why
+	}
+	return Clear, []string{fmt.Sprintf("nothing blocks, nothing is lost, and %s is worse than %s by less than the margin of %.0f%%", r.Candidate, r.Baseline, margin)}
 }
 
 // incomplete says what went unscored beyond the tolerance.
@@ -384,9 +427,12 @@ func (a *analyser) incomplete() []string {
 			why = append(why, fmt.Sprintf("%d of %d %s are unscored, more than %.0f%%", n, total, what, 100*a.settings.MaxUnscored))
 		}
 	}
-	missing := a.record.Run.Plan.Fixtures - r.Pairs.Total
-	if missing > 0 {
-		why = append(why, fmt.Sprintf("%d of %d fixtures were not played to the end", missing, a.record.Run.Plan.Fixtures))
+	expected := a.record.Run.Plan.Fixtures
+	if r.Stopping != nil && r.Stopping.Certain {
+		expected = r.Stopping.Fixtures // the others were not to be played
+	}
+	if missing := expected - r.Pairs.Total; missing > 0 {
+		why = append(why, fmt.Sprintf("%d of %d fixtures were not played to the end", missing, expected))
 	}
 	over(r.Pairs.Unscored+r.Pairs.Void, r.Pairs.Total, "pairs")
 	if reason := a.commonReason(); reason != "" && len(why) > 0 {
@@ -445,10 +491,22 @@ func (a *analyser) note() {
 	if missed > 0 {
 		a.notes = append(a.notes, fmt.Sprintf("%d tool calls had no recorded result and got a fixed text", missed))
 	}
+	a.noteEvidence()
 	if !a.report.Lineage.VocabularyOwn {
 		a.notes = append(a.notes, fmt.Sprintf("tokens are counted with the vocabulary %s, which may not be that of %s", a.report.Lineage.Vocabulary, a.report.Lineage.AgentModel))
 	}
 	if slices.ContainsFunc(a.record.Fixtures, func(f *fixtures.Fixture) bool { return f.Sampling == "adversarial" }) {
 		a.notes = append(a.notes, "an adversarial set says what can go wrong, not how often it does in production")
+	}
+}
+
+// noteEvidence adds what the evidence beside the gates says.
+func (a *analyser) noteEvidence() {
+	r := &a.report
+	if s := r.Stopping; s != nil && s.Certain && s.Fixtures < s.Of {
+		a.notes = append(a.notes, fmt.Sprintf("stopped early, after %d of %d fixtures (look %d): harm was certain; rates and items are those of what was played", s.Fixtures, s.Of, s.Looks))
+	}
+	if c := r.Control.Churn; c != nil && c.PMore <= a.settings.Alpha {
+		a.notes = append(a.notes, fmt.Sprintf("%s disagrees with the reference more often than the reference does with itself (p %.4f), in whatever direction: read the gains, too", r.Candidate, c.PMore))
 	}
 }

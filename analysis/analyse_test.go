@@ -124,7 +124,8 @@ func TestVerdict(t *testing.T) {
 	}{
 		{"nothing differs in too few pairs", repeat("ppp", 12), analysis.Inconclusive, "12 pairs do not show"},
 		{"nothing differs in many pairs", repeat("ppp", 80), analysis.Clear, "nothing blocks"},
-		{"five losses and no gain", append(repeat("ppf", 5), repeat("ppp", 5)...), analysis.Regressed, "losses 5, gains 0"},
+		{"six losses and no gain", append(repeat("ppf", 6), repeat("ppp", 5)...), analysis.Regressed, "losses 6, gains 0"},
+		{"five losses can't reach the level where two tests could block", append(repeat("ppf", 5), repeat("ppp", 5)...), analysis.Inconclusive, "5 losses wait in the queue"},
 		{"four losses can't reach the level", append(repeat("ppf", 4), repeat("ppp", 20)...), analysis.Inconclusive, ""},
 		{"three catastrophes in 200 are not clear by the aggregate alone", append(repeat("ppf", 3), repeat("ppp", 197)...), analysis.Inconclusive, "3 losses wait in the queue"},
 		{"the incumbent is as bad", append(repeat("pff", 6), repeat("ppp", 6)...), analysis.Inconclusive, ""},

@@ -87,16 +87,26 @@ type Kept struct {
 // compaction; the last class has none.
 func ages() []int { return []int{5, 15, 30, 60} }
 
+// ageName names the class of an age in turns.
+func ageName(age int) string {
+	low := 0
+	for _, high := range ages() {
+		if age <= high {
+			return fmt.Sprintf("%d to %d turns", low, high)
+		}
+		low = high + 1
+	}
+	return fmt.Sprintf("%d turns and more", low)
+}
+
 // retention counts by age and generation.
 func retention(list []decision) Retention {
 	bounds := ages()
 	byAge := make([]Kept, len(bounds)+1)
-	low := 0
 	for i, high := range bounds {
-		byAge[i].Name = fmt.Sprintf("%d to %d turns", low, high)
-		low = high + 1
+		byAge[i].Name = ageName(high)
 	}
-	byAge[len(bounds)].Name = fmt.Sprintf("%d turns and more", low)
+	byAge[len(bounds)].Name = ageName(bounds[len(bounds)-1] + 1)
 	byGeneration := []Kept{}
 	for i := range list {
 		d := &list[i]

@@ -15,12 +15,10 @@ type gateInput struct {
 	incumbent string // arm, empty without one
 	candidate string
 	report    *Report
-	// reference are the pairs of the reference with the candidate, incumbents those
-	// with the incumbent, direct those of the incumbent with the candidate.
-	reference, incumbents, direct []pairing.Pair
-	// referenceTest and incumbentTest are against the reference, directTest is the
-	// candidate against the incumbent.
-	referenceTest, incumbentTest, directTest *Test
+	// reference compares the reference with the candidate, incumbents with the
+	// incumbent, direct the incumbent with the candidate; the last two are nil without
+	// an incumbent.
+	reference, incumbents, direct *comparison
 	// blind says that nobody looked for contradictions.
 	blind bool
 	// old and now are the decisions under incumbent and candidate.
@@ -28,8 +26,12 @@ type gateInput struct {
 }
 
 // gates are the rows of the report, in the order in which they are printed.
-func (in *gateInput) gates() []Gate {
-	rows := []Gate{in.behaviour()}
+func (in *gateInput) gates() ([]Gate, error) {
+	behaviour, err := in.behaviour()
+	if err != nil {
+		return nil, err
+	}
+	rows := append(in.criticalRows(), behaviour...)
 	if accepted := in.accepted(); accepted != nil {
 		rows = append(rows, *accepted)
 	}
@@ -37,7 +39,7 @@ func (in *gateInput) gates() []Gate {
 	if in.settings.PromptRatio > 0 {
 		rows = append(rows, in.promptSize())
 	}
-	return append(rows, in.metricRows()...)
+	return append(rows, in.metricRows()...), nil
 }
 
 // items are the rows of what became of the items.
@@ -170,45 +172,20 @@ func MetricNames() []string {
 	return names
 }
 
-// behaviour is the pair test: REGRESSED where the candidate is worse than the
-// reference or than the incumbent by more than chance.
-func (in *gateInput) behaviour() Gate {
-	g := Gate{Name: "behaviour", Floor: &in.settings.Alpha, Status: GatePass}
-	test := in.referenceTest
-	if test == nil {
-		test = in.directTest
-	}
-	g.Value = &test.PCluster
-	if in.incumbentTest != nil {
-		g.Incumbent = &in.incumbentTest.PCluster
-	}
-	worseThanReference := test.PCluster <= in.settings.Alpha
-	worseThanIncumbent := in.directTest != nil && in.directTest.PCluster <= in.settings.Alpha
-	switch {
-	case test.Pairs == 0 && (in.directTest == nil || in.directTest.Pairs == 0):
-		g.Value = nil
-		g.Status, g.Reason = GateUnscored, "no replayed pair has an outcome"
-	case worseThanIncumbent:
-		g.Status, g.Reason = GateRegressed, fmt.Sprintf("worse than %s by more than chance (losses %d, gains %d)", in.incumbent, in.directTest.Losses, in.directTest.Gains)
-	case worseThanReference && in.directTest != nil && in.directTest.Losses <= in.directTest.Gains:
-		g.Status, g.Reason = GateBacklog, fmt.Sprintf("worse than the reference, but not than %s", in.incumbent)
-	case worseThanReference:
-		g.Status, g.Reason = GateRegressed, fmt.Sprintf("worse than the reference by more than chance (losses %d, gains %d)", test.Losses, test.Gains)
-	}
-	return g
-}
-
 // accepted is the regression against known-good traces: each loss that the
 // incumbent does not have blocks. Nil where no pair stands on an accepted trace.
 func (in *gateInput) accepted() *Gate {
-	ours := lossesAgainstTraces(in.reference)
+	ours := lossesAgainstTraces(in.reference.pairs)
 	if ours == nil {
 		return nil
 	}
 	zero := 0.0
 	value := float64(len(ours.lost))
 	g := &Gate{Name: "accepted traces", Value: &value, Floor: &zero, Status: GatePass}
-	theirs := lossesAgainstTraces(in.incumbents)
+	var theirs *traceLosses
+	if in.incumbents != nil {
+		theirs = lossesAgainstTraces(in.incumbents.pairs)
+	}
 	if theirs != nil {
 		n := float64(len(theirs.lost))
 		g.Incumbent = &n

@@ -24,6 +24,9 @@ const (
 	Inconclusive Verdict = "inconclusive"
 	// Incomplete: too much went unscored to say.
 	Incomplete Verdict = "incomplete"
+	// InvalidNoise: the reference disagrees with itself beyond the budget, so that
+	// nothing that differs says anything.
+	InvalidNoise Verdict = "invalid_noise"
 )
 
 // Report is what a run says. What is undefined is null, with a reason beside it.
@@ -66,8 +69,16 @@ type Report struct {
 	Incumbent        *IncumbentPart        `json:"incumbent,omitempty"`
 	AgainstReference map[string]Comparison `json:"against_reference,omitempty"`
 	Control          Control               `json:"control"`
-	Usage            Usage                 `json:"usage"`
-	Settings         Settings              `json:"settings"`
+	// Stopping is set where the run may stop early.
+	Stopping *Stopping `json:"stopping,omitempty"`
+	// Harm is how the rows that stand on a test were corrected for their number.
+	Harm Harm `json:"harm_gates"`
+	// Slices are parts of the evidence looked at by themselves, exploratory.
+	Slices []Slice `json:"slices"`
+	// Rates are what passed by arm and stratum.
+	Rates    []Rate   `json:"rates"`
+	Usage    Usage    `json:"usage"`
+	Settings Settings `json:"settings"`
 	// Rubric is advisory; null where it was not asked for.
 	Rubric *Rubric `json:"rubric"`
 	// TaskSuccess is how many episodes of each arm passed. It is no gate.
@@ -210,13 +221,6 @@ type Gate struct {
 	Reason    string     `json:"reason,omitempty"`
 	// NewlyLost names the decisions that the incumbent kept and the candidate lost.
 	NewlyLost []string `json:"newly_lost,omitempty"`
-}
-
-// Control is the reference played against itself.
-type Control struct {
-	Pairs      *pairing.Table `json:"pairs"`
-	Discordant *float64       `json:"discordant_share"`
-	Reason     string         `json:"reason,omitempty"`
 }
 
 // Usage is what the run asked of models. Requests counts answers that this run paid

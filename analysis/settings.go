@@ -36,12 +36,40 @@ type Settings struct {
 	// MaxUnscored is the share of pairs or of decisions that may go unscored before
 	// the run counts as incomplete.
 	MaxUnscored float64 `json:"max_unscored"`
+	// NoiseBudget is the share of control pairs in which the reference may disagree with
+	// itself before the run counts as invalid.
+	NoiseBudget float64 `json:"noise_budget"`
+	// Stop says whether the run stops once harm is certain, looking after every
+	// LookEvery sessions.
+	Stop      Stop `json:"stop"`
+	LookEvery int  `json:"look_every"`
+	// SliceRate is the share of false discoveries among the slices marked.
+	SliceRate float64 `json:"slice_rate"`
+}
+
+// Stop says when a run ends.
+type Stop string
+
+// When a run ends.
+const (
+	StopNever Stop = "never" // when everything was played
+	StopEarly Stop = "early" // or once harm is certain at the level alpha
+)
+
+// ParseStop reads a name.
+func ParseStop(name string) (Stop, error) {
+	switch s := Stop(name); s {
+	case StopNever, StopEarly:
+		return s, nil
+	}
+	return "", fmt.Errorf("stop %q: want %s or %s", name, StopEarly, StopNever)
 }
 
 // DefaultSettings are the settings of a run that says nothing else.
 func DefaultSettings() Settings {
 	return Settings{
 		Alpha: 0.05, Margin: 0.05, Confidence: 0.95, Power: 0.80, MaxUnscored: 0.10, JudgeAccuracy: 0.80,
+		NoiseBudget: 0.05, Stop: StopNever, LookEvery: 8, SliceRate: 0.10,
 		Floors: map[fixtures.Class]float64{
 			fixtures.Constraint: 0.95, fixtures.Commitment: 0.95, fixtures.OpenQuestion: 0.90, fixtures.Reference: 0.98,
 		},
@@ -67,7 +95,14 @@ func (s Settings) Validate() error {
 	if s.Contradictions < 0 {
 		return fmt.Errorf("gates: contradictions: %d is negative", s.Contradictions)
 	}
+	if s.LookEvery < 1 {
+		return fmt.Errorf("look_every: %d sessions; want at least 1", s.LookEvery)
+	}
+	if _, err := ParseStop(string(s.Stop)); err != nil {
+		return err
+	}
 	for _, err := range []error{
+		share("noise_budget", s.NoiseBudget, 0, 1), share("slice_rate", s.SliceRate, 0, 1),
 		share("alpha", s.Alpha, 1e-6, 0.49), share("margin", s.Margin, 1e-6, 0.99),
 		share("confidence", s.Confidence, 0.5, 0.999999), share("power", s.Power, 0.01, 0.9999),
 		share("max_unscored", s.MaxUnscored, 0, 1), share("judge.min_accuracy", s.JudgeAccuracy, 0, 1),

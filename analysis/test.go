@@ -1,11 +1,26 @@
 package analysis
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/doubletake-dev/doubletake/analysis/stats"
 	"github.com/doubletake-dev/doubletake/pairing"
+	"github.com/doubletake-dev/doubletake/replay"
+)
+
+// Conclusion is what a pair test says, by two questions asked apart: is the candidate
+// worse at all, and is it worse by less than the margin.
+type Conclusion string
+
+// The conclusions. No significance is none of them: it is inconclusive.
+const (
+	Worse        Conclusion = "worse"        // worse by more than chance
+	WithinMargin Conclusion = "non_inferior" // worse by less than the margin, if at all
+	WorseWithin  Conclusion = "both"         // worse by more than chance, and by less than the margin
+	NothingShown Conclusion = "inconclusive" // neither was shown
 )
 
 // Test is the pair test over the replayed pairs. Accepted traces are no part of it:
@@ -14,68 +29,234 @@ type Test struct {
 	Losses int `json:"losses"`
 	Gains  int `json:"gains"`
 	Pairs  int `json:"pairs"`
-	// PWorse, PTwo, PMidWorse and PMidTwo are McNemar's; PCluster is the exact
-	// sign-flip over session groups, one-sided, and the one that decides.
-	PWorse    float64 `json:"p_worse"`
-	PBetter   float64 `json:"p_better"`
-	PTwo      float64 `json:"p_two"`
-	PMidWorse float64 `json:"p_mid_worse"`
-	PMidTwo   float64 `json:"p_mid_two"`
-	PCluster  float64 `json:"p_cluster"`
-	Groups    int     `json:"groups"`
+	// PWorse, PBetter, PTwo, PMidWorse and PMidTwo are McNemar's, of the first plays.
+	// Log10PWorse stays finite where PWorse underflows.
+	PWorse      float64 `json:"p_worse"`
+	PBetter     float64 `json:"p_better"`
+	PTwo        float64 `json:"p_two"`
+	PMidWorse   float64 `json:"p_mid_worse"`
+	PMidTwo     float64 `json:"p_mid_two"`
+	Log10PWorse float64 `json:"log10_p_worse"`
+	// PCluster is the exact sign-flip over session groups, one-sided, and the one that
+	// decides. Where episodes are played several times it takes their means.
+	PCluster float64 `json:"p_cluster"`
+	Groups   int     `json:"groups"`
+	// Replicates is how often each episode was planned to be played.
+	Replicates int `json:"replicates"`
+	// MinP is the smallest PCluster that these groups could have given, Attainable
+	// whether it reaches alpha.
+	MinP       float64 `json:"min_p"`
+	Attainable bool    `json:"attainable"`
+	// Obuchowski is the sign-flip's asymptotic companion, for reference.
+	Obuchowski Asymptotic `json:"obuchowski"`
 	// Difference is (losses-gains)/pairs, positive where the candidate is worse, with
 	// the Tango interval at the confidence of the settings.
 	Difference *float64 `json:"difference"`
 	Low        *float64 `json:"low"`
 	High       *float64 `json:"high"`
+	// Newcombe is the interval by Newcombe's method 10.
+	Newcombe Limits `json:"newcombe"`
+	// Clustered is the Tango interval of a table shrunk by the design effect, where a
+	// session group has more than one pair: approximate, and wider.
+	Clustered Limits `json:"clustered"`
+	// OddsRatio is the conditional one, losses over gains, with exact limits. It says
+	// nothing about how many conversations are concerned.
+	OddsRatio Odds `json:"odds_ratio"`
 	// Margin is that of the settings, NonInferior whether the candidate is worse by
-	// less than it at the level alpha.
+	// less than it at the level alpha, by the table and, where groups have several
+	// pairs, by the shrunk table as well.
 	Margin      float64 `json:"margin"`
 	NonInferior bool    `json:"non_inferior"`
-	// Attainable says whether this many discordant pairs could reach alpha at all.
-	Attainable bool `json:"attainable"`
+	// PNonInferior is the p value of "worse by the margin or more", of the stricter of
+	// Tango's and, without gains, the exact binomial test; null without pairs.
+	PNonInferior *float64 `json:"p_non_inferior"`
+	// PerfectRunPasses says whether so many pairs could show non-inferiority at all.
+	PerfectRunPasses bool `json:"perfect_run_passes"`
 	// SmallestDetectable is the smallest share of losses (with no gains) that this
 	// many pairs find with the power of the settings; null where none is.
 	SmallestDetectable *float64 `json:"smallest_detectable"`
-	Reason             string   `json:"reason,omitempty"`
+	// Sequential is the evidence session by session.
+	Sequential Sequential `json:"sequential"`
+	Conclusion Conclusion `json:"conclusion"`
+	// Warnings say where two ways of looking disagree.
+	Warnings []string `json:"warnings"`
+	Reason   string   `json:"reason,omitempty"`
 }
 
-// NewTest runs the pair test over the replayed pairs.
-func NewTest(pairs []pairing.Pair, s Settings) (Test, error) {
-	replayed := func(p *pairing.Pair) bool { return p.By == pairing.Replayed }
-	table := pairing.Count(pairs, replayed)
-	t := Test{Losses: table.Losses, Gains: table.Gains, Pairs: table.Scored(), Margin: s.Margin}
+// Asymptotic is a test by a normal approximation, one-sided: the candidate is worse.
+type Asymptotic struct {
+	Statistic *float64 `json:"chi2"`
+	PWorse    *float64 `json:"p_worse"`
+	Reason    string   `json:"reason,omitempty"`
+}
+
+// Limits are those of an interval, null with a reason where there is none.
+type Limits struct {
+	Low    *float64 `json:"low"`
+	High   *float64 `json:"high"`
+	Reason string   `json:"reason,omitempty"`
+}
+
+// Odds is a ratio with its limits.
+type Odds struct {
+	Ratio *float64 `json:"ratio"`
+	Low   *float64 `json:"low"`
+	High  *float64 `json:"high"`
+	// Unbounded says that the ratio or its upper limit is infinite, where it is null.
+	Unbounded bool   `json:"upper_unbounded,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// comparison is two arms compared, with the pairs that it was made from.
+type comparison struct {
+	Comparison
+	pairs []pairing.Pair
+	// again are the pairs of further replicates, planned or not.
+	again []pairing.Pair
+}
+
+// newTest runs the pair test over the replayed pairs. Again are pairs of further
+// replicates; those below planned count into the means.
+func newTest(pairs, again []pairing.Pair, planned int, order []replay.Session, s Settings) (Test, error) {
+	t, groups, err := decide(pairs, again, planned, order, s)
+	if err != nil {
+		return t, err
+	}
+	if err := errors.Join(t.estimate(groups, s), t.estimateTable(pairing.Count(pairs, isReplayed), s), t.plan(groups, s)); err != nil {
+		return t, err
+	}
+	t.conclude(s)
+	return t, nil
+}
+
+// decide runs the part of the test that gates stand on.
+func decide(pairs, again []pairing.Pair, planned int, order []replay.Session, s Settings) (Test, []group, error) {
+	table := pairing.Count(pairs, isReplayed)
+	t := Test{Losses: table.Losses, Gains: table.Gains, Pairs: table.Scored(), Margin: s.Margin, Replicates: planned, Warnings: []string{}}
 	mcnemar, err := stats.McNemar(t.Losses, t.Gains)
 	if err != nil {
-		return t, fmt.Errorf("pair test: %w", err)
+		return t, nil, fmt.Errorf("pair test: %w", err)
 	}
-	t.PWorse, t.PBetter, t.PTwo = mcnemar.PWorse, mcnemar.PBetter, mcnemar.PTwo
+	t.PWorse, t.PBetter, t.PTwo, t.Log10PWorse = mcnemar.PWorse, mcnemar.PBetter, mcnemar.PTwo, mcnemar.Log10PWorse
 	t.PMidWorse, t.PMidTwo = mcnemar.PMidWorse, mcnemar.PMidTwo
 	t.Reason = mcnemar.Reason
-	groups := clusters(pairs)
-	t.Groups = len(groups)
-	flip, err := stats.SignFlip(groups)
+	groups, err := clusters(pairs, again, planned)
 	if err != nil {
-		return t, fmt.Errorf("pair test: %w", err)
+		return t, nil, fmt.Errorf("pair test: %w", err)
 	}
-	t.PCluster, t.Attainable = flip.PWorse, flip.MinP <= s.Alpha
+	if err := t.flip(groups, s); err != nil {
+		return t, nil, err
+	}
+	t.Sequential, err = newSequential(groups, order, s.Alpha)
+	return t, groups, err
+}
+
+func isReplayed(p *pairing.Pair) bool { return p.By == pairing.Replayed }
+
+// flip runs the sign-flip test and its asymptotic companion.
+func (t *Test) flip(groups []group, s Settings) error {
+	list := counts(groups)
+	t.Groups = len(list)
+	flip, err := stats.SignFlip(list)
+	if err != nil {
+		return fmt.Errorf("pair test: %w", err)
+	}
+	t.PCluster, t.MinP, t.Attainable = flip.PWorse, flip.MinP, flip.MinP <= s.Alpha
+	asymptotic, err := stats.ClusterTests(list)
+	if err != nil {
+		return fmt.Errorf("pair test: %w", err)
+	}
+	if asymptotic.Obuchowski == nil {
+		t.Obuchowski.Reason = asymptotic.Reason
+		return nil
+	}
+	z := math.Sqrt(asymptotic.Obuchowski.Statistic)
+	if flip.PWorse > flip.PBetter {
+		z = -z
+	}
+	p := math.Erfc(z/math.Sqrt2) / 2
+	t.Obuchowski = Asymptotic{Statistic: &asymptotic.Obuchowski.Statistic, PWorse: &p}
+	if (p <= s.Alpha) != (t.PCluster <= s.Alpha) && t.Attainable {
+		t.Warnings = append(t.Warnings, fmt.Sprintf("sign-flip (p %.4f) and Obuchowski (p %.4f) fall on different sides of %g: the sessions differ much among each other, or are few; the exact sign-flip decides", t.PCluster, p, s.Alpha))
+	}
+	return nil
+}
+
+// estimate finds the difference with its intervals.
+func (t *Test) estimate(groups []group, s Settings) error {
 	tango, err := stats.TangoInterval(t.Losses, t.Gains, t.Pairs, s.Confidence)
 	if err != nil {
-		return t, fmt.Errorf("pair test: %w", err)
+		return fmt.Errorf("interval of the difference: %w", err)
 	}
 	t.Difference = tango.Value
 	if tango.Interval != nil {
 		t.Low, t.High = &tango.Interval.Low, &tango.Interval.High
 	}
-	return t, t.plan(s)
+	list := counts(groups)
+	if !clustered(list) {
+		t.Clustered.Reason = "every session group has one pair, played once"
+		return nil
+	}
+	shrunk, err := stats.ClusterTangoInterval(list, s.Confidence)
+	if err != nil {
+		return fmt.Errorf("interval by session groups: %w", err)
+	}
+	t.Clustered = limits(shrunk)
+	if t.Replicates > 1 && shrunk.Interval != nil {
+		// The means over the plays are what was planned to be looked at.
+		t.Difference, t.Low, t.High = shrunk.Value, &shrunk.Interval.Low, &shrunk.Interval.High
+	}
+	return nil
 }
 
-func (t *Test) plan(s Settings) error {
+func limits(e stats.Estimate) Limits {
+	if e.Interval == nil {
+		return Limits{Reason: e.Reason}
+	}
+	return Limits{Low: &e.Interval.Low, High: &e.Interval.High}
+}
+
+// clustered says whether any group has more than one pair or was played more than once.
+func clustered(list []stats.Cluster) bool {
+	return slices.ContainsFunc(list, func(c stats.Cluster) bool { return c.Pairs > 1 || c.Parts > 1 })
+}
+
+// estimateTable finds what needs the whole table or the discordant cells alone.
+func (t *Test) estimateTable(table pairing.Table, s Settings) error {
+	newcombe, err := stats.NewcombeInterval(table.BothPass, table.Losses, table.Gains, table.BothFail, s.Confidence)
+	if err != nil {
+		return fmt.Errorf("interval of the difference: %w", err)
+	}
+	t.Newcombe = limits(newcombe)
+	odds, err := stats.ConditionalOddsRatio(t.Losses, t.Gains, s.Confidence)
+	if err != nil {
+		return fmt.Errorf("odds ratio: %w", err)
+	}
+	t.OddsRatio = Odds{Ratio: odds.Ratio, Unbounded: odds.Unbounded, Reason: odds.Reason}
+	if odds.Exact != nil {
+		t.OddsRatio.Low, t.OddsRatio.High = &odds.Exact.Low, odds.Exact.High
+		t.OddsRatio.Unbounded = t.OddsRatio.Unbounded || odds.Exact.Unbounded
+	}
+	return nil
+}
+
+// plan finds what the margin and so many pairs can say.
+func (t *Test) plan(groups []group, s Settings) error {
 	ni, err := stats.NonInferiority(t.Losses, t.Gains, t.Pairs, s.Margin, s.Alpha)
 	if err != nil {
 		return fmt.Errorf("non-inferiority: %w", err)
 	}
-	t.NonInferior = ni.NonInferior
+	t.NonInferior, t.PerfectRunPasses, t.PNonInferior = ni.NonInferior, ni.PerfectRunPasses, ni.P
+	if ni.PExact != nil && *ni.PExact > *ni.P {
+		t.PNonInferior = ni.PExact
+	}
+	if list := counts(groups); clustered(list) {
+		shrunk, err := stats.ClusterTangoInterval(list, 1-2*s.Alpha)
+		if err != nil {
+			return fmt.Errorf("non-inferiority by session groups: %w", err)
+		}
+		t.NonInferior = t.NonInferior && shrunk.Interval != nil && shrunk.Interval.High < s.Margin
+	}
 	detectable, err := stats.SmallestDetectable(t.Pairs, 0, s.Alpha, s.Power)
 	if err != nil {
 		return fmt.Errorf("smallest detectable loss: %w", err)
@@ -84,37 +265,92 @@ func (t *Test) plan(s Settings) error {
 	return nil
 }
 
-// clusters sums the replayed, scored pairs by session group.
-func clusters(pairs []pairing.Pair) []stats.Cluster {
-	byGroup := map[string]stats.Cluster{}
-	var names []string
-	for i := range pairs {
-		p := &pairs[i]
-		if p.By != pairing.Replayed {
-			continue
-		}
-		switch p.Cell {
-		case pairing.BothPass, pairing.BothFail, pairing.Loss, pairing.Gain:
-		default:
-			continue
-		}
-		c, ok := byGroup[p.Group]
-		if !ok {
-			names = append(names, p.Group)
-		}
-		c.Pairs++
-		switch p.Cell {
-		case pairing.Loss:
-			c.Losses++
-		case pairing.Gain:
-			c.Gains++
-		}
-		byGroup[p.Group] = c
+func (t *Test) conclude(s Settings) {
+	worse := t.P(s) <= s.Alpha
+	switch {
+	case worse && t.NonInferior:
+		t.Conclusion = WorseWithin
+	case worse:
+		t.Conclusion = Worse
+	case t.NonInferior:
+		t.Conclusion = WithinMargin
+	default:
+		t.Conclusion = NothingShown
 	}
-	slices.Sort(names)
-	list := make([]stats.Cluster, len(names))
-	for i, name := range names {
-		list[i] = byGroup[name]
+}
+
+// P is the p value that decides: that of the sign-flip, or the anytime one where the
+// run may stop as soon as harm is certain.
+func (t *Test) P(s Settings) float64 {
+	if s.Stop == StopEarly {
+		return t.Sequential.PAnytime
+	}
+	return t.PCluster
+}
+
+// group is what a session group contributes.
+type group struct {
+	name string
+	stats.Cluster
+}
+
+func counts(groups []group) []stats.Cluster {
+	list := make([]stats.Cluster, len(groups))
+	for i := range groups {
+		list[i] = groups[i].Cluster
 	}
 	return list
+}
+
+// clusters sums the replayed, scored pairs by session group, in the order of the
+// groups' names. A fixture that was planned to be played several times counts with the
+// mean of its plays.
+func clusters(pairs, again []pairing.Pair, planned int) ([]group, error) {
+	plays := map[string]map[replay.Key]*stats.Replicates{} // by group and fixture
+	add := func(p *pairing.Pair) {
+		if p.By != pairing.Replayed || p.Replicate >= planned || !p.Cell.Scored() {
+			return
+		}
+		if plays[p.Group] == nil {
+			plays[p.Group] = map[replay.Key]*stats.Replicates{}
+		}
+		key := replay.Key{Fixture: p.Fixture}
+		r := plays[p.Group][key]
+		if r == nil {
+			r = &stats.Replicates{}
+			plays[p.Group][key] = r
+		}
+		r.RefRuns++
+		r.CandRuns++
+		if p.Cell == pairing.BothPass || p.Cell == pairing.Loss {
+			r.RefPassed++
+		}
+		if p.Cell == pairing.BothPass || p.Cell == pairing.Gain {
+			r.CandPassed++
+		}
+	}
+	for _, list := range [][]pairing.Pair{pairs, again} {
+		for i := range list {
+			add(&list[i])
+		}
+	}
+	list := []group{}
+	for name, items := range plays {
+		var replicates []stats.Replicates
+		for _, r := range items {
+			replicates = append(replicates, *r)
+		}
+		c, err := stats.ReplicatedCluster(replicates)
+		if err != nil {
+			return nil, fmt.Errorf("session group %s: %w", name, err)
+		}
+		list = append(list, group{name, c})
+	}
+	slices.SortFunc(list, func(a, b group) int {
+		if a.name < b.name {
+			return -1
+		}
+		return 1
+	})
+	return list, nil
 }

@@ -25,6 +25,9 @@ const (
 // Discordant says whether the two episodes had different outcomes.
 func (c Cell) Discordant() bool { return c == Loss || c == Gain }
 
+// Scored says that both episodes have an outcome.
+func (c Cell) Scored() bool { return c.Discordant() || c == BothPass || c == BothFail }
+
 // By is what a pair stands on.
 type By string
 

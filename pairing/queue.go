@@ -78,8 +78,7 @@ func confirm(first *Pair, again []Pair) *Confirmation {
 		if p.Fixture != first.Fixture || p.Replicate == first.Replicate {
 			continue
 		}
-		switch p.Cell {
-		case BothPass, BothFail, Loss, Gain:
+		if p.Cell.Scored() {
 			c.Plays++
 		}
 		if p.Cell == first.Cell {

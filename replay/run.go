@@ -18,6 +18,9 @@ import (
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
 
+// OfflineIdentity begins what lineages call the endpoint of the embedded provider.
+const OfflineIdentity = "offline:"
+
 // The files of a run directory.
 const (
 	RunFile        = "run.json"
@@ -56,7 +59,14 @@ type Plan struct {
 	Decisions int `json:"decisions"`
 	// Analysis is what the verdict is to be found by; the engine does not look at it.
 	Analysis json.RawMessage `json:"analysis"`
+	// Replicates is how often each episode is planned to be played, at least 1; 0 means
+	// 1. Replicate numbers from there on are further plays of what had been found, and
+	// no part of any test.
+	Replicates int `json:"replicates,omitempty"`
 }
+
+// Planned is how often each episode is planned to be played.
+func (p *Plan) Planned() int { return max(1, p.Replicates) }
 
 // ArmInfo describes an arm on disk.
 type ArmInfo struct {
@@ -268,7 +278,7 @@ func planDifference(a, b Plan) (string, error) {
 			return "", err
 		}
 	}
-	for _, name := range []string{"lineage", "arms", "settings", "analysis", "command"} {
+	for _, name := range []string{"lineage", "arms", "settings", "analysis", "command", "replicates"} {
 		if string(fields[0][name]) == string(fields[1][name]) {
 			continue
 		}

@@ -1,123 +1,106 @@
-// Package plot draws what analysis/stats computes.
 package plot
 
 import (
 	"fmt"
-	"image/color"
-	"io"
 	"math"
+	"slices"
+	"strings"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/doubletake-dev/doubletake/analysis/stats"
 )
 
-// Power is the plot of a test's power over the loss rate, a curve for every gain rate.
-type Power struct {
-	Pairs     int
-	GainRates []float64 // at most as many as there are colours
-	Alpha     float64   // one-sided level of the exact test
-	Target    float64   // the wanted power, drawn as a line
+// PowerData is a plan: a number of pairs, and what is asked of them.
+type PowerData struct {
+	Pairs     int       // 0..100000
+	GainRates []float64 // a curve each, at most five
+	Alpha     float64   // one-sided level of the exact test, in (0, 0.5)
+	Target    float64   // the wanted power, in (0, 1), drawn as a line
 	// Note stands under the title, if it is not empty.
 	Note string
 }
 
-// colours are told apart by people who confuse red and green, and dark enough for
-// white paper (Okabe and Ito's palette).
-var colours = []color.RGBA{
-	{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff}, {0x56, 0xb4, 0xe9, 0xff},
+// Power draws the power of the exact one-sided test over the loss rate. It is an error
+// if there are more gain rates than can be told apart, or if a number is out of the
+// range that [stats.SmallestDetectable] takes.
+func Power(d PowerData) (*Figure, error) {
+	if len(d.GainRates) > maxSeries {
+		return nil, fmt.Errorf("drawing the power: %d curves are too many: want at most %d", len(d.GainRates), maxSeries)
+	}
+	if _, err := stats.SmallestDetectable(d.Pairs, 0, d.Alpha, d.Target); err != nil {
+		return nil, fmt.Errorf("drawing the power: %w", err)
+	}
+	w := power{data: d, title: fmt.Sprintf("What %s can see", count(d.Pairs, "pair", "pairs"))}
+	if d.Pairs == 0 {
+		return empty(w.title, "There is nothing to draw: without a pair nothing can be found."), nil
+	}
+	if len(d.GainRates) == 0 {
+		return empty(w.title, "There is nothing to draw: no gain rate is given."), nil
+	}
+	if err := w.compute(); err != nil {
+		return nil, fmt.Errorf("drawing the power: %w", err)
+	}
+	return &Figure{title: w.title, description: w.describe(), height: whole(352), paint: w.paint}, nil
 }
 
-var (
-	ink  = color.RGBA{0x22, 0x22, 0x22, 0xff}
-	pale = color.RGBA{0xdd, 0xdd, 0xdd, 0xff}
-)
-
-// points is how many there are in a curve.
-const points = 81
-
-// Write writes the plot in a format, svg or png.
-func (p Power) Write(out io.Writer, format string) error {
-	if format != "svg" && format != "png" {
-		return fmt.Errorf("no plot format %q: want svg or png", format)
-	}
-	if len(p.GainRates) > len(colours) {
-		return fmt.Errorf("%d curves are too many: want at most %d", len(p.GainRates), len(colours))
-	}
-	far, err := p.reach()
-	if err != nil {
-		return err
-	}
-	curves, err := p.curves(far)
-	if err != nil {
-		return err
-	}
-	drawing, err := p.draw(far, curves)
-	if err != nil {
-		return err
-	}
-	const width, height = 18 * vg.Centimeter, 12 * vg.Centimeter
-	var canvas interface {
-		vg.CanvasSizer
-		io.WriterTo
-	}
-	if format == "svg" {
-		canvas = vgsvg.New(width, height)
-	} else {
-		// Twice the usual resolution, for screens that have it.
-		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(192))}
-	}
-	drawing.Draw(draw.New(canvas))
-	_, err = canvas.WriteTo(out)
-	return err
+type power struct {
+	data       PowerData
+	title      string
+	detectable []stats.Detectable // by gain rate
+	curves     [][]powerAt        // by gain rate
+	far        float64            // the largest loss rate that is drawn
 }
 
-// curves are loss rates up to far, and power, both in percent.
-func (p Power) curves(far float64) ([]plotter.XYs, error) {
-	var curves []plotter.XYs
-	for _, gain := range p.GainRates {
+// powerAt is the probability of finding a loss rate.
+type powerAt struct{ lossRate, power float64 }
+
+// curvePoints is how many points a curve has.
+const curvePoints = 161
+
+func (w *power) compute() error {
+	d := w.data
+	for _, gain := range d.GainRates {
+		detectable, err := stats.SmallestDetectable(d.Pairs, gain, d.Alpha, d.Target)
+		if err != nil {
+			return err
+		}
+		w.detectable = append(w.detectable, detectable)
+	}
+	w.far = reach(w.detectable)
+	for _, gain := range d.GainRates {
 		var rates []float64
-		for i := range points {
+		for i := range curvePoints {
 			// Rounding must not push the sum of both rates above 1.
-			if rate := far * float64(i) / (points - 1); rate+gain <= 1 {
+			if rate := w.far * float64(i) / (curvePoints - 1); rate+gain <= 1 {
 				rates = append(rates, rate)
 			}
 		}
-		power, err := stats.PowerCurve(p.Pairs, rates, gain, p.Alpha)
+		found, err := stats.PowerCurve(d.Pairs, rates, gain, d.Alpha)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		curve := make(plotter.XYs, len(rates))
+		curve := make([]powerAt, len(rates))
 		for i, rate := range rates {
-			curve[i] = plotter.XY{X: 100 * rate, Y: 100 * power[i]}
+			curve[i] = powerAt{rate, found[i]}
 		}
-		curves = append(curves, curve)
+		w.curves = append(w.curves, curve)
 	}
-	return curves, nil
+	return nil
 }
 
 // reach is the loss rate up to which to draw: a good way beyond the last point where
-// a curve reaches the target, rounded up to something with labels.
-func (p Power) reach() (float64, error) {
+// a curve reaches the target, rounded up to something with a label.
+func reach(list []stats.Detectable) float64 {
 	far := 0.005
-	for _, gain := range p.GainRates {
-		d, err := stats.SmallestDetectable(p.Pairs, gain, p.Alpha, p.Target)
-		if err != nil {
-			return 0, err
-		}
+	for _, d := range list {
 		if d.LossRate == nil {
-			return 1, nil
+			return 1
 		}
 		far = max(far, 1.5**d.LossRate)
 	}
 	step := tickStep(far)
-	return min(1, math.Ceil(far/step-1e-9)*step), nil
+	return min(1, math.Ceil(far/step-1e-9)*step)
 }
 
 // tickStep gives an axis of shares that ends at far some five to ten labels.
@@ -130,68 +113,72 @@ func tickStep(far float64) float64 {
 	return 0.1
 }
 
-func (p Power) draw(far float64, curves []plotter.XYs) (*plot.Plot, error) {
-	d := plot.New()
-	d.BackgroundColor = color.White
-	d.Title.Text = fmt.Sprintf("What %d pairs can see (exact one-sided test at %v)", p.Pairs, p.Alpha)
-	if p.Note != "" {
-		d.Title.Text += "\n" + p.Note
+func (w power) note() string {
+	note := fmt.Sprintf("The exact one-sided test at alpha = %v: how often it finds a candidate that loses a share of the pairs, at several rates of gains.", w.data.Alpha)
+	if added := clean(w.data.Note); added != "" {
+		note = added + ". " + note
 	}
-	d.Title.Padding = vg.Points(8)
-	d.X.Label.Text = "true loss rate, % of pairs"
-	d.Y.Label.Text = "probability of finding it, %"
-	d.Y.Min, d.Y.Max = 0, 100
-	d.X.Min, d.X.Max = 0, 100*far
-	d.X.Tick.Marker, d.Y.Tick.Marker = ticks(100*far, 100*tickStep(far)), ticks(100, 20)
-	sans(&d.Title.TextStyle.Font, 13)
-	for _, axis := range []*plot.Axis{&d.X, &d.Y} {
-		sans(&axis.Label.TextStyle.Font, 11)
-		sans(&axis.Tick.Label.Font, 10)
-		axis.Color, axis.Label.TextStyle.Color, axis.Tick.Label.Color, axis.Tick.Color = ink, ink, ink, ink
-		axis.Label.Padding = vg.Points(4)
-	}
-	d.Title.TextStyle.Color = ink
-	sans(&d.Legend.TextStyle.Font, 10)
-	d.Legend.Padding = vg.Points(3)
-	d.Legend.ThumbnailWidth = vg.Points(28)
-	d.Legend.TextStyle.Color = ink
-	// In the lower right corner no curve is left, as all of them rise.
-	d.Legend.XOffs, d.Legend.YOffs = -vg.Points(6), vg.Points(8)
-
-	grid := plotter.NewGrid()
-	grid.Horizontal.Color, grid.Vertical.Color = pale, pale
-	d.Add(grid)
-
-	for i, curve := range curves {
-		line, err := plotter.NewLine(curve)
-		if err != nil {
-			return nil, err
-		}
-		line.Color, line.Width = colours[i], vg.Points(2)
-		// Dashes tell the curves apart in print, too.
-		if i > 0 {
-			line.Dashes = []vg.Length{vg.Points(2 + 3*float64(i)), vg.Points(2)}
-		}
-		d.Add(line)
-		d.Legend.Add(fmt.Sprintf("gain rate %.3g%%", 100*p.GainRates[i]), line)
-	}
-	target := plotter.NewFunction(func(float64) float64 { return 100 * p.Target })
-	target.LineStyle = draw.LineStyle{Color: ink, Width: vg.Points(0.8), Dashes: []vg.Length{vg.Points(1), vg.Points(2)}}
-	d.Add(target)
-	d.Legend.Add(fmt.Sprintf("wanted: %.3g%%", 100*p.Target), target)
-	return d, nil
+	return note
 }
 
-// ticks are labelled from 0 to top.
-func ticks(top, step float64) plot.ConstantTicks {
-	var list plot.ConstantTicks
-	for i := 0; float64(i)*step <= top+step/2; i++ {
-		value := float64(i) * step
-		list = append(list, plot.Tick{Value: value, Label: fmt.Sprintf("%.3g", value)})
+func (w power) describe() string {
+	var b strings.Builder
+	b.WriteString(w.note())
+	for _, d := range w.detectable {
+		fmt.Fprintf(&b, "\nGain rate %s%%: ", number(100*d.GainRate))
+		if d.LossRate == nil {
+			fmt.Fprintf(&b, "no loss rate is found with probability %v.", w.data.Target)
+		} else {
+			fmt.Fprintf(&b, "a loss rate of %.3g%% is found with probability %v.", 100**d.LossRate, w.data.Target)
+		}
 	}
-	return list
+	return b.String()
 }
 
-func sans(f *font.Font, points float64) {
-	f.Variant, f.Size = "Sans", vg.Points(points)
+func (w power) paint(p *pen) {
+	p.head(w.title, w.note())
+	far := 100 * w.far
+	n := panel{
+		x:    axis{low: 0, high: far, step: 100 * tickStep(w.far)},
+		y:    axis{low: 0, high: 100, step: 20},
+		area: vg.Rectangle{Min: vg.Point{X: edge + yLabels, Y: headHeight + 22}, Max: vg.Point{X: p.width - edge - 12, Y: 276}},
+	}
+	p.title(n, "probability of finding it, % (better ↑)")
+	n.drawX(p, number)
+	n.drawY(p, number)
+	wanted := stroke{ink: p.ink, width: 1, dashes: []vg.Length{1, 2}}
+	n.across(p, wanted, 100*w.data.Target)
+	// The first curve last, as it lies over the others where they meet.
+	for i, curve := range slices.Backward(w.curves) {
+		points := make([]vg.Point, len(curve))
+		for j, c := range curve {
+			points[j] = n.at(100*c.lossRate, 100*c.power)
+		}
+		s, _ := p.series(i)
+		s.width = 2
+		p.line(s, points...)
+	}
+	p.text(small, p.soft, (n.area.Min.X+n.area.Max.X)/2, n.area.Max.Y+26, centre, n.area.Max.X-n.area.Min.X, "true loss rate, % of pairs (worse →)")
+	w.legend(p, wanted, n.area.Max.Y+46)
+}
+
+// legend says what the lines are and which loss rates they find, three in a row.
+func (w power) legend(p *pen, wanted stroke, y vg.Length) {
+	const columns, sample vg.Length = 3, 34
+	width := (p.width - 2*edge) / columns
+	entry := func(i int, s stroke, text string) {
+		x, y := edge+width*vg.Length(i%int(columns)), y+14*vg.Length(i/int(columns))
+		p.line(s, vg.Point{X: x, Y: y}, vg.Point{X: x + sample, Y: y})
+		p.text(small, p.ink, x+sample+6, y, left, width-sample-10, text)
+	}
+	for i, gain := range w.data.GainRates {
+		s, _ := p.series(i)
+		s.width = 2
+		found := "none"
+		if rate := w.detectable[i].LossRate; rate != nil {
+			found = fmt.Sprintf("%.3g%%", 100**rate)
+		}
+		entry(i, s, fmt.Sprintf("gain rate %.3g%%: finds %s", 100*gain, found))
+	}
+	entry(len(w.data.GainRates), wanted, fmt.Sprintf("wanted: %.3g%%", 100*w.data.Target))
 }

@@ -1,89 +1,62 @@
 package plot
 
 import (
-	"bytes"
-	"encoding/xml"
-	"errors"
-	"image/png"
-	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/doubletake-dev/doubletake/analysis/stats"
 )
 
-func example() Power {
-	return Power{Pairs: 40, GainRates: []float64{0, 0.02, 0.05}, Alpha: 0.05, Target: 0.8, Note: "200 fixtures in 40 session groups"}
+func plan() PowerData {
+	return PowerData{Pairs: 40, GainRates: []float64{0, 0.02, 0.05}, Alpha: 0.05, Target: 0.8, Note: "200 fixtures in 40 session groups"}
 }
 
-func TestPowerSVG(t *testing.T) {
-	var once, again bytes.Buffer
-	for _, out := range []io.Writer{&once, &again} {
-		if err := example().Write(out, "svg"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !bytes.Equal(once.Bytes(), again.Bytes()) {
-		t.Error("the same plot gives other bytes")
-	}
-	for _, text := range []string{"What 40 pairs can see", "200 fixtures in 40 session groups", "true loss rate", "gain rate 2%", "wanted: 80%"} {
-		if !strings.Contains(once.String(), text) {
-			t.Errorf("the plot does not say %q", text)
-		}
-	}
-	for decoder := xml.NewDecoder(&once); ; {
-		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func TestPowerPNG(t *testing.T) {
-	var out bytes.Buffer
-	if err := example().Write(&out, "png"); err != nil {
-		t.Fatal(err)
-	}
-	image, err := png.Decode(&out)
+func TestPowerTexts(t *testing.T) {
+	f, err := Power(plan())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, g, b, _ := image.At(2, 2).RGBA(); r != 0xffff || g != 0xffff || b != 0xffff {
-		t.Errorf("the background is %v, not white", image.At(2, 2))
+	_, texts := checkSVG(t, written(t, f, SVG, Light))
+	all := strings.Join(texts, "\n")
+	for _, want := range []string{"What 40 pairs can see", "200 fixtures in 40 session groups", "true loss rate", "worse →", "gain rate 2%: finds", "wanted: 80%"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("the figure does not say %q", want)
+		}
 	}
-	if width := image.Bounds().Dx(); width < 1000 {
-		t.Errorf("the plot is %d pixels wide", width)
+	// Four pairs can't reach 0.05 even if all are lost: 1/16.
+	d := plan()
+	d.Pairs = 4
+	if f, err = Power(d); err != nil {
+		t.Fatal(err)
+	}
+	if _, texts = checkSVG(t, written(t, f, SVG, Light)); !slices.Contains(texts, "gain rate 0%: finds none") {
+		t.Errorf("the figure does not say that nothing is found: %q", texts)
 	}
 }
 
 // The curves are those of stats, and cross the target where it says that they do.
 func TestPowerCurves(t *testing.T) {
-	p := example()
-	far, err := p.reach()
-	if err != nil {
+	w := power{data: plan()}
+	if err := w.compute(); err != nil {
 		t.Fatal(err)
 	}
-	curves, err := p.curves(far)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, curve := range curves {
-		d, err := stats.SmallestDetectable(p.Pairs, p.GainRates[i], p.Alpha, p.Target)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, point := range curve {
-			power, err := stats.Power(p.Pairs, point.X/100, p.GainRates[i], p.Alpha)
+	for i, curve := range w.curves {
+		gain, found := w.data.GainRates[i], *w.detectable[i].LossRate
+		for j, at := range curve {
+			if (at.power >= w.data.Target) != (at.lossRate >= found) {
+				t.Errorf("gain rate %v: power %v at %v, but %v is detectable", gain, at.power, at.lossRate, found)
+			}
+			if j%10 != 0 {
+				continue
+			}
+			want, err := stats.Power(w.data.Pairs, at.lossRate, gain, w.data.Alpha)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if math.Abs(100*power.Worse-point.Y) > 1e-9 {
-				t.Errorf("power at %v%% is drawn at %v, want %v", point.X, point.Y, 100*power.Worse)
-			}
-			if above := point.Y >= 100*p.Target; above != (point.X/100 >= *d.LossRate) {
-				t.Errorf("gain rate %v: power %v at %v%%, but %v is detectable", p.GainRates[i], point.Y, point.X, *d.LossRate)
+			if math.Abs(want.Worse-at.power) > 1e-11 {
+				t.Errorf("power at %v is drawn at %v, want %v", at.lossRate, at.power, want.Worse)
 			}
 		}
 	}
@@ -91,28 +64,27 @@ func TestPowerCurves(t *testing.T) {
 
 func TestPowerSizes(t *testing.T) {
 	for _, n := range []int{1, 4, 5, 200, 2000, 10000} {
-		p := Power{Pairs: n, GainRates: []float64{0, 0.05}, Alpha: 0.05, Target: 0.8}
-		if err := p.Write(io.Discard, "svg"); err != nil {
+		if _, err := Power(PowerData{Pairs: n, GainRates: []float64{0, 0.05, 1}, Alpha: 0.05, Target: 0.8}); err != nil {
 			t.Errorf("%d pairs: %v", n, err)
 		}
 	}
 }
 
 func TestPowerErrors(t *testing.T) {
-	for name, tt := range map[string]struct {
-		change func(*Power)
-		format string
-	}{
-		"format":   {func(*Power) {}, "gif"},
-		"level":    {func(p *Power) { p.Alpha = 0.7 }, "svg"},
-		"target":   {func(p *Power) { p.Target = 1 }, "svg"},
-		"gains":    {func(p *Power) { p.GainRates = []float64{1.5} }, "svg"},
-		"pairs":    {func(p *Power) { p.Pairs = -1 }, "svg"},
-		"too many": {func(p *Power) { p.GainRates = make([]float64, 9) }, "svg"},
+	for name, change := range map[string]func(*PowerData){
+		"level":            func(d *PowerData) { d.Alpha = 0.7 },
+		"level NaN":        func(d *PowerData) { d.Alpha = math.NaN() },
+		"level, no curves": func(d *PowerData) { d.Alpha = 0; d.GainRates = nil },
+		"level, no pairs":  func(d *PowerData) { d.Alpha = 0; d.Pairs = 0 },
+		"target":           func(d *PowerData) { d.Target = 1 },
+		"gains":            func(d *PowerData) { d.GainRates = []float64{1.5} },
+		"gains NaN":        func(d *PowerData) { d.GainRates = []float64{math.NaN()} },
+		"pairs":            func(d *PowerData) { d.Pairs = -1 },
+		"too many":         func(d *PowerData) { d.GainRates = make([]float64, maxSeries+1) },
 	} {
-		p := example()
-		tt.change(&p)
-		if err := p.Write(io.Discard, tt.format); err == nil {
+		d := plan()
+		change(&d)
+		if _, err := Power(d); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -30,7 +30,7 @@ func Markdown(out io.Writer, r *analysis.Report) error {
 	}
 	b.WriteString("\n### Gates\n\n| gate | candidate | incumbent | floor | status |\n|---|---|---|---|---|\n")
 	for _, g := range r.Gates {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", g.Name, gateValue(g, g.Value), gateValue(g, g.Incumbent), escape(gateFloor(g)), g.Status)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", escape(g.Name), gateValue(g, g.Value), gateValue(g, g.Incumbent), escape(gateFloor(g)), g.Status)
 	}
 	b.WriteString("\n<details><summary>Items, test and cost</summary>\n\n| class | verbatim | supported | absent | contradicted | unscored | total |\n|---|---|---|---|---|---|---|\n")
 	for _, class := range fixtures.Classes() {
@@ -38,7 +38,7 @@ func Markdown(out io.Writer, r *analysis.Report) error {
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d |\n", class, c.Verbatim, c.Supported, c.Absent, c.Contradicted, c.Unscored, c.Total)
 	}
 	b.WriteString("\n")
-	for _, line := range testLines(r) {
+	for _, line := range append(testLines(r), controlLines(r)...) {
 		fmt.Fprintf(&b, "- %s\n", escape(line))
 	}
 	for _, n := range r.NotPaired {
@@ -46,9 +46,8 @@ func Markdown(out io.Writer, r *analysis.Report) error {
 	}
 	rubricMarkdown(&b, r)
 	fmt.Fprintf(&b, "- %d answers asked for, %d from the cache, %d prompt tokens\n", r.Usage.Requests, r.Usage.Cached, r.Usage.PromptTokens)
-	for _, arm := range r.Arms {
-		s := r.TaskSuccess[arm.Name]
-		fmt.Fprintf(&b, "- task success (no gate) of %s: %s\n", escape(arm.Name), share(s.Passed, s.Scored))
+	for _, line := range rateLines(r) {
+		fmt.Fprintf(&b, "- task success (no gate): %s\n", escape(line))
 	}
 	b.WriteString("\n</details>\n")
 	_, err := io.WriteString(out, b.String())

@@ -45,6 +45,8 @@ func Text(out io.Writer, r *analysis.Report, style Style) error {
 	t.gates()
 	t.compactions()
 	t.test()
+	t.control()
+	t.slices()
 	t.metrics()
 	t.rubric()
 	t.cost()
@@ -89,7 +91,8 @@ func (t *textReport) head() {
 	t.printf("doubletake %s  run %s  set %s %s: %s, %s, %s\n",
 		r.Command, r.Run, Clean(r.Set.Name), Clean(r.Set.Version), plural(r.Set.Fixtures, "fixture"), plural(r.Set.Items, "item"), plural(r.Set.Decisions, "compaction decision"))
 	color := colorGood
-	if r.Verdict == analysis.Regressed || r.Verdict == analysis.Incomplete {
+	switch r.Verdict {
+	case analysis.Regressed, analysis.Incomplete, analysis.InvalidNoise:
 		color = colorBad
 	}
 	t.printf("\n%s  %s against %s\n", t.paint(color, strings.ToUpper(string(r.Verdict))), Clean(r.Candidate), Clean(r.Baseline))
@@ -330,7 +333,7 @@ func share(n, total int) string {
 }
 
 func (t *textReport) gates() {
-	t.title("Gates (behaviour: p of being worse than the reference; a row blocks where the change worsened it)")
+	t.title("Gates (behaviour: p of being worse; a row blocks where the change worsened it)")
 	rows := []string{"  gate\tcandidate\tincumbent\tfloor\tstatus"}
 	for _, g := range t.r.Gates {
 		rows = append(rows, fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", g.Name, gateValue(g, g.Value), gateValue(g, g.Incumbent), gateFloor(g), g.Status))
@@ -352,9 +355,14 @@ func (t *textReport) gates() {
 	}
 }
 
+// isTest says that a row's value is a p value.
+func isTest(name string) bool {
+	return name == "behaviour" || strings.HasPrefix(name, "behaviour against ")
+}
+
 // countGates are the rows whose values are counts.
 func countGates() []string {
-	return []string{"contradictions", "accepted traces", "failed compactions", "stale items", "broken pins"}
+	return []string{"catastrophic", "must pass", "contradictions", "accepted traces", "failed compactions", "stale items", "broken pins"}
 }
 
 func gateValue(g analysis.Gate, v *float64) string {
@@ -362,7 +370,7 @@ func gateValue(g analysis.Gate, v *float64) string {
 	switch {
 	case v == nil:
 		return "-"
-	case name == "behaviour":
+	case isTest(name):
 		return fmt.Sprintf("p=%.4f", *v)
 	case slices.Contains(countGates(), name), name == "latency_ms", name == "tokens_per_query":
 		return fmt.Sprintf("%.0f", *v)
@@ -375,8 +383,8 @@ func gateFloor(g analysis.Gate) string {
 	switch {
 	case g.Floor == nil:
 		return "-"
-	case name == "behaviour":
-		return fmt.Sprintf("p>%.2f", *g.Floor)
+	case isTest(name):
+		return fmt.Sprintf("p>%.4g", *g.Floor)
 	case slices.Contains(countGates(), name):
 		return fmt.Sprintf("<=%.0f", *g.Floor)
 	case g.Ceiling:
@@ -450,71 +458,6 @@ func (t *textReport) rules() {
 	}
 }
 
-func (t *textReport) test() {
-	r := t.r
-	t.title(fmt.Sprintf("Test: %s against %s, %s in %s", Clean(r.Candidate), Clean(r.Baseline), plural(r.Test.Pairs, "replayed pair"), plural(r.Test.Groups, "session group")))
-	for _, line := range testLines(r) {
-		t.wrap(2, line)
-	}
-	if i := r.Incumbent; i != nil {
-		t.printf("  %s: %s\n", i.Name+" against reference", brief(i.Reference))
-		t.printf("  %s: %s\n", Clean(r.Candidate)+" against "+i.Name, brief(i.Candidate))
-	}
-	for _, arm := range r.Arms {
-		if c, ok := r.AgainstReference[arm.Name]; ok {
-			t.printf("  %s against reference: %s\n", Clean(arm.Name), brief(c))
-		}
-	}
-}
-
-func brief(c analysis.Comparison) string {
-	return fmt.Sprintf("%s, %s in %s, p(worse) %.4f", plural(c.Test.Losses, "loss"), plural(c.Test.Gains, "gain"), plural(c.Test.Pairs, "pair"), c.Test.PCluster)
-}
-
-// testLines are the sentences about the pair test, for text and Markdown alike.
-func testLines(r *analysis.Report) []string {
-	x := r.Test
-	if x.Pairs == 0 {
-		return append([]string{"no replayed pair has an outcome on both sides: there is nothing to test"}, acceptedLine(r)...)
-	}
-	table := r.Pairs.ByReference[pairing.Replayed]
-	lines := []string{
-		fmt.Sprintf("both pass %d, losses %d, gains %d, both fail %d", table.BothPass, x.Losses, x.Gains, table.BothFail),
-		fmt.Sprintf("exact McNemar p(worse) %.4f, two-sided %.4f (mid-p %.4f, %.4f); by session group p(worse) %.4f", x.PWorse, x.PTwo, x.PMidWorse, x.PMidTwo, x.PCluster),
-	}
-	if x.Difference != nil && x.Low != nil {
-		lines = append(lines, fmt.Sprintf("failures differ by %s, above zero is worse (%.0f%% Tango interval %s to %s); margin %.1f points: %s",
-			points(*x.Difference), 100*r.Settings.Confidence, points(*x.Low), points(*x.High), 100*x.Margin, nonInferior(x)))
-	}
-	if !x.Attainable {
-		lines = append(lines, fmt.Sprintf("%s cannot reach %.2f whatever the direction: no significance here is no evidence of safety", plural(x.Losses+x.Gains, "discordant pair"), r.Settings.Alpha))
-	}
-	if x.SmallestDetectable != nil {
-		lines = append(lines, fmt.Sprintf("a loss rate of %.0f%% or more is seen with power %.0f%% in so many pairs; a smaller one can go unseen", 100**x.SmallestDetectable, 100*r.Settings.Power))
-	} else {
-		lines = append(lines, fmt.Sprintf("so few pairs see no loss rate, however high, with power %.0f%%", 100*r.Settings.Power))
-	}
-	return append(lines, acceptedLine(r)...)
-}
-
-// acceptedLine says how the pairs on accepted traces did, if there are any.
-func acceptedLine(r *analysis.Report) []string {
-	a := r.Pairs.ByReference[pairing.Accepted]
-	if a.Total == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("apart from the test, %s on accepted traces: both pass %d, losses %d, gains %d", plural(a.Total, "pair"), a.BothPass, a.Losses, a.Gains)}
-}
-
-func points(x float64) string { return fmt.Sprintf("%.1f points", 100*x) }
-
-func nonInferior(x analysis.Test) string {
-	if x.NonInferior {
-		return "non-inferior"
-	}
-	return "not shown to be within it"
-}
-
 // metrics prints the numbers that other harnesses know by these names.
 func (t *textReport) metrics() {
 	m := t.r.Metrics
@@ -538,21 +481,6 @@ func (t *textReport) cost() {
 	t.printf("  answers: %d asked for, %d from the cache; %d prompt tokens (%d cached by the provider), %d completion tokens\n", u.Requests, u.Cached, u.PromptTokens, u.CachedTokens, u.CompletionTokens)
 	if u.CostUSD != nil && *u.CostUSD > 0 {
 		t.printf("  %.4f US dollars\n", *u.CostUSD)
-	}
-	c := t.r.Control
-	switch {
-	case c.Discordant != nil:
-		t.printf("  control: the reference against itself disagrees in %d of %d pairs (%.1f%%)\n", c.Pairs.Losses+c.Pairs.Gains, c.Pairs.Scored(), 100**c.Discordant)
-	case c.Reason != "":
-		t.printf("  control: %s\n", Clean(c.Reason))
-	}
-}
-
-func (t *textReport) success() {
-	t.title("Task success (no gate: it cannot see what this report is about)")
-	for _, arm := range t.r.Arms {
-		s := t.r.TaskSuccess[arm.Name]
-		t.printf("  %s: %s episodes pass\n", Clean(arm.Name), share(s.Passed, s.Scored))
 	}
 }
 

@@ -117,7 +117,7 @@ Exit codes: 0 nothing blocks; 1 the change is blocked, and nothing else gives 1;
 2 wrong use, bad config or bad input; 3 incomplete: too much went unscored;
 4 inconclusive, only under --strict; 130 interrupted, the same command goes on.`,
 		Commands: []*cli.Command{
-			nightlyCommand(), compareCommand(), reviewCommand(), reportCommand(), gateCommand(), judgeCommand(),
+			nightlyCommand(), compareCommand(), reviewCommand(), reportCommand(), gateCommand(), evidenceCommand(), judgeCommand(),
 			importCommand(), fixturesCommand(), powerCommand(), statsCommand(), providerCommand(),
 		},
 	}

@@ -87,6 +87,10 @@ type nightlyConfig struct {
 	Candidate string `yaml:"candidate"`
 	Control   *bool  `yaml:"control"`
 	Confirm   whole  `yaml:"confirm"`
+	// Replicates is how often each episode is played; the test takes the means.
+	Replicates whole `yaml:"replicates"`
+	// Stop is early or never.
+	Stop string `yaml:"stop"`
 	// SecondPass gives each compactor its own output once more.
 	SecondPass *bool `yaml:"second_pass"`
 }
@@ -97,6 +101,9 @@ type testConfig struct {
 	Confidence  *float64 `yaml:"confidence"`
 	Power       *float64 `yaml:"power"`
 	MaxUnscored *float64 `yaml:"max_unscored"`
+	NoiseBudget *float64 `yaml:"noise_budget"`
+	SliceRate   *float64 `yaml:"slice_rate"`
+	LookEvery   *whole   `yaml:"look_every"` // sessions
 }
 
 type limitsConfig struct {
@@ -270,7 +277,7 @@ func (c *config) validate() error {
 	for name, n := range map[string]whole{
 		"agent.window": c.Agent.Window, "agent.step_limit": c.Agent.StepLimit, "limits.concurrency": c.Limits.Concurrency,
 		"limits.requests_per_minute": c.Limits.RequestsPerMinute, "limits.tokens_per_minute": c.Limits.TokensPerMinute, "limits.tries": c.Limits.Tries,
-		"nightly.confirm": c.Nightly.Confirm, "judge.controls": whole(c.controls()),
+		"nightly.confirm": c.Nightly.Confirm, "nightly.replicates": c.Nightly.Replicates, "judge.controls": whole(c.controls()),
 	} {
 		if n < 0 {
 			return fmt.Errorf("%s: %d is negative", name, n)
@@ -278,6 +285,9 @@ func (c *config) validate() error {
 	}
 	if c.Nightly.Confirm > maxConfirm {
 		return fmt.Errorf("nightly.confirm: %d; at most %d further plays tell stable from flaky", c.Nightly.Confirm, maxConfirm)
+	}
+	if c.Nightly.Replicates > maxConfirm {
+		return fmt.Errorf("nightly.replicates: %d; want at most %d", c.Nightly.Replicates, maxConfirm)
 	}
 	if err := c.money(); err != nil {
 		return err
@@ -330,11 +340,17 @@ func (c *config) analysis() analysis.Settings {
 	}{
 		{c.Test.Alpha, &s.Alpha}, {c.Test.Margin, &s.Margin}, {c.Test.Confidence, &s.Confidence},
 		{c.Test.Power, &s.Power}, {c.Test.MaxUnscored, &s.MaxUnscored},
-		{c.Judge.MinAccuracy, &s.JudgeAccuracy},
+		{c.Judge.MinAccuracy, &s.JudgeAccuracy}, {c.Test.NoiseBudget, &s.NoiseBudget}, {c.Test.SliceRate, &s.SliceRate},
 	} {
 		if set.from != nil {
 			*set.to = *set.from
 		}
+	}
+	if c.Nightly.Stop != "" {
+		s.Stop = analysis.Stop(c.Nightly.Stop)
+	}
+	if c.Test.LookEvery != nil {
+		s.LookEvery = int(*c.Test.LookEvery)
 	}
 	return s
 }

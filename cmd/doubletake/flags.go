@@ -44,6 +44,8 @@ func nightFlags() []cli.Flag {
 		stringFlag("cache-dir", "where answers are stored, a `DIR`; default: the user's cache folder"),
 		&cli.IntFlag{Name: "seed", Usage: "the seed `N` that goes with every request", DefaultText: "7", EnvVars: twin("seed")},
 		&cli.StringSliceFlag{Name: "fixture", Usage: "play only the fixture `ID` (repeatable)", EnvVars: twin("fixture")},
+		stringFlag("stop", "early: stop once harm is certain at the level of the test; never (the default): play everything; `WHEN`"),
+		&cli.IntFlag{Name: "replicates", Usage: "play each episode `N` times; the test takes the means", DefaultText: "1", EnvVars: twin("replicates")},
 		rubricFlag(),
 		jsonFlag(),
 		&cli.BoolFlag{Name: "strict", Usage: "exit with 4 where the result is inconclusive", EnvVars: twin("strict")},

@@ -85,8 +85,12 @@ func runGate(c *cli.Context) error {
 	return nil
 }
 
-// gateResult is FAIL where a row regressed, INCOMPLETE where too much is unscored.
+// gateResult is FAIL where a row regressed, INCOMPLETE where too much is unscored, INVALID
+// where the reference disagrees too much with itself.
 func gateResult(r *analysis.Report, gates []analysis.Gate) (string, int) {
+	if r.Verdict == analysis.InvalidNoise {
+		return "INVALID", exitIncomplete
+	}
 	for _, g := range gates {
 		if g.Status == analysis.GateRegressed && (r.Verdict != analysis.Incomplete || r.Judge.Trusted) {
 			return "FAIL", exitBlocked

@@ -95,7 +95,7 @@ func judgeEndpoint(c *cli.Context, record *replay.Record) (model.Endpoint, func(
 	lineage := record.Run.Plan.Lineage
 	nothing := func() error { return nil }
 	endpoint := model.Endpoint{BaseURL: c.String("base-url"), Key: os.Getenv("OPENAI_API_KEY")}
-	if endpoint.BaseURL == "" && !strings.HasPrefix(lineage.JudgeEndpoint, offlineIdentity) {
+	if endpoint.BaseURL == "" && !strings.HasPrefix(lineage.JudgeEndpoint, replay.OfflineIdentity) {
 		endpoint.BaseURL = lineage.JudgeEndpoint
 	}
 	if endpoint.BaseURL != "" {
@@ -113,7 +113,7 @@ func judgeEndpoint(c *cli.Context, record *replay.Record) (model.Endpoint, func(
 	if err != nil {
 		return endpoint, nothing, fmt.Errorf("starting the offline provider: %w", err)
 	}
-	endpoint = model.Endpoint{BaseURL: server.URL(), Identity: offlineIdentity + string(library.Digest()), Untimed: true}
+	endpoint = model.Endpoint{BaseURL: server.URL(), Identity: replay.OfflineIdentity + string(library.Digest()), Untimed: true}
 	return endpoint, server.Close, nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,14 +24,10 @@ import (
 	"github.com/doubletake-dev/doubletake/replay/judge"
 	"github.com/doubletake-dev/doubletake/replay/model"
 	"github.com/doubletake-dev/doubletake/replay/offline"
-	"github.com/doubletake-dev/doubletake/replay/tools"
 )
 
 // shippedSet is what the embedded set is called.
 const shippedSet = "adversarial"
-
-// offlineIdentity begins what cache keys and lineages call the embedded provider.
-const offlineIdentity = "offline:"
 
 // The model names of the embedded provider.
 const (
@@ -54,17 +49,21 @@ type night struct {
 	set      *fixtures.Set
 	fixtures []*fixtures.Fixture
 	settings replay.Settings
-	counter  *model.Counter
-	agent    *model.Cached
-	judge    *model.Cached
-	judgeAs  string
-	budget   *model.Budget
-	lineage  replay.Lineage
-	arms     []replay.Arm
-	infos    []replay.ArmInfo
-	control  bool
-	offline  bool
-	close    []func() error
+	// verdict is what the verdict is found by, replicates how often each episode is played.
+	verdict    analysis.Settings
+	replicates int
+	counter    *model.Counter
+	agent      *model.Cached
+	judge      *model.Cached
+	judgeAs    string
+	budget     *model.Budget
+	lineage    replay.Lineage
+	arms       []replay.Arm
+	infos      []replay.ArmInfo
+	control    bool
+	progress   *progress
+	offline    bool
+	close      []func() error
 }
 
 // runNight plays the roles over the set and reports. It is what nightly and compare share.
@@ -135,8 +134,19 @@ func (n *night) load() (err error) {
 	if n.set, err = loadSet(dir); err != nil {
 		return err
 	}
-	n.fixtures, err = n.set.Select(n.cli.StringSlice("fixture"))
-	return err
+	if n.fixtures, err = n.set.Select(n.cli.StringSlice("fixture")); err != nil {
+		return err
+	}
+	n.verdict = n.config.analysis()
+	if name := n.cli.String("stop"); name != "" {
+		if n.verdict.Stop, err = analysis.ParseStop(name); err != nil {
+			return usageError("--stop: %w", err)
+		}
+	}
+	if n.replicates = cmp.Or(n.cli.Int("replicates"), int(n.config.Nightly.Replicates)); n.replicates < 0 || n.replicates > maxConfirm {
+		return usageError("--replicates: %d; want 1 to %d", n.replicates, maxConfirm)
+	}
+	return nil
 }
 
 // connect finds the models: an endpoint, or the embedded provider where none is named.
@@ -170,7 +180,7 @@ func (n *night) connect(ctx context.Context) error {
 			return err
 		}
 		n.close = append(n.close, server.Close)
-		endpoint = model.Endpoint{BaseURL: server.URL(), Identity: offlineIdentity + string(library.Digest()), Untimed: true}
+		endpoint = model.Endpoint{BaseURL: server.URL(), Identity: replay.OfflineIdentity + string(library.Digest()), Untimed: true}
 		n.settings.Model = offlineAgent
 		n.judgeAs = cmp.Or(n.judgeAs, offlineJudge)
 	}
@@ -275,7 +285,7 @@ func (n *night) addArms(roles []role) error {
 	if wanted := n.config.Nightly.Control; wanted != nil {
 		n.control = *wanted
 	}
-	if n.control && n.command == "nightly" {
+	if n.control {
 		n.addArm(replay.Arm{Name: analysis.RoleControl, Kind: replay.ControlArm}, analysis.RoleControl, "", "")
 	}
 	used := map[string]int{analysis.RoleReference: 1, analysis.RoleControl: 1}
@@ -349,7 +359,7 @@ func (n *night) compactor(name string) (replay.Compactor, float64, error) {
 
 // open makes or reopens the run directory.
 func (n *night) open() (*replay.Folder, error) {
-	settings, err := json.Marshal(n.config.analysis())
+	settings, err := json.Marshal(n.verdict)
 	if err != nil {
 		return nil, err
 	}
@@ -357,6 +367,7 @@ func (n *night) open() (*replay.Folder, error) {
 	plan := replay.Plan{
 		Command: n.command, Lineage: n.lineage, Settings: n.settings, Arms: n.infos,
 		Fixtures: len(n.fixtures), Items: part.Items(), Decisions: part.Decisions(), Analysis: settings,
+		Replicates: n.replicates,
 	}
 	now := time.Now()
 	dir := n.cli.String("out")
@@ -377,58 +388,6 @@ func (n *night) open() (*replay.Folder, error) {
 		n.budget.Spend(record.SpentUSD())
 	}
 	return folder, nil
-}
-
-func (n *night) play(folder *replay.Folder) error {
-	progress := newProgress(n.cli.App.ErrWriter, len(n.fixtures)*len(n.arms))
-	defer progress.done()
-	engine := &replay.Engine{
-		Settings: n.settings, Model: n.agent, Counter: n.counter, NewTools: tools.NewTape,
-		Recording: n.set.Recording, Contexts: folder.Contexts, Progress: progress.episode,
-	}
-	if err := engine.Play(n.cli.Context, folder, n.fixtures, n.arms); err != nil {
-		return err
-	}
-	if err := n.confirm(engine, folder); err != nil {
-		return err
-	}
-	examiner := &judge.Judge{
-		Model: n.judge, Name: n.judgeAs, Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Controls: n.config.controls(), Progress: progress.decisions,
-	}
-	if err := examiner.Run(n.cli.Context, folder); err != nil {
-		return err
-	}
-	return n.rate(folder, progress)
-}
-
-// confirm plays the discordant pairs of the main comparison again, as often as the
-// config says. The test keeps the first plays.
-func (n *night) confirm(engine *replay.Engine, folder *replay.Folder) error {
-	if n.config.Nightly.Confirm == 0 {
-		return nil
-	}
-	found, err := analysis.Load(folder.Dir)
-	if err != nil {
-		return err
-	}
-	var discordant []*fixtures.Fixture
-	for _, entry := range found.Queue {
-		if i := slices.IndexFunc(n.fixtures, func(f *fixtures.Fixture) bool { return f.Hash == entry.Fixture }); i >= 0 {
-			discordant = append(discordant, n.fixtures[i])
-		}
-	}
-	var pair []replay.Arm
-	for _, arm := range n.arms {
-		if arm.Name == found.Report.Baseline || arm.Name == found.Report.Candidate {
-			pair = append(pair, arm)
-		}
-	}
-	for replicate := range n.config.Nightly.Confirm {
-		if err := engine.PlayReplicate(n.cli.Context, folder, discordant, pair, int(replicate)+1); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // stopped says how to go on with a run that did not come to its end.
@@ -483,7 +442,7 @@ func verdictExit(r *analysis.Report, strict bool) error {
 	switch r.Verdict {
 	case analysis.Regressed:
 		return &exitError{code: exitBlocked}
-	case analysis.Incomplete:
+	case analysis.Incomplete, analysis.InvalidNoise:
 		return &exitError{code: exitIncomplete}
 	case analysis.Inconclusive:
 		if strict {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -36,6 +37,7 @@ never feed it with the rates of a run. Without --fixtures it is about the set: t
 			&cli.Float64Flag{Name: "power", Usage: "the wanted probability of finding what is there, a `SHARE`", Value: 0.8, EnvVars: twin("power")},
 			setFlag(),
 			stringFlag("plot", "also draw power over loss rate into `FILE`, by its extension .svg or .png"),
+			stringFlag("theme", "draw the plot for a `BACKGROUND` that is light or dark; default: light"),
 			jsonFlag(),
 		},
 		Action: runPower,
@@ -54,9 +56,16 @@ func runPower(c *cli.Context) error {
 		return usageError("power takes no arguments, have %q (doubletake power --help)", c.Args().First())
 	}
 	path := c.String("plot")
-	format := strings.TrimPrefix(filepath.Ext(path), ".")
-	if path != "" && format != "svg" && format != "png" {
+	format := plot.Format(strings.TrimPrefix(filepath.Ext(path), "."))
+	if path != "" && format != plot.SVG && format != plot.PNG {
 		return usageError("cannot tell the format of %s: want the extension .svg or .png", path)
+	}
+	theme := plot.Theme(c.String("theme"))
+	if theme == "" {
+		theme = plot.Light
+	}
+	if !slices.Contains(plot.Themes(), theme) {
+		return usageError("--theme %q: want light or dark", theme)
 	}
 	asked, err := findPlan(c)
 	if err != nil {
@@ -67,12 +76,15 @@ func runPower(c *cli.Context) error {
 		return err
 	}
 	if path != "" {
-		drawing := plot.Power{Pairs: found.Pairs, GainRates: found.GainRates(), Alpha: found.Alpha, Target: found.Power}
+		data := plot.PowerData{Pairs: found.Pairs, GainRates: found.GainRates(), Alpha: found.Alpha, Target: found.Power}
 		if found.DesignEffectUnknown {
-			drawing.Note = fmt.Sprintf("%d fixtures in %d session groups, counted as one pair a group", found.Fixtures, found.Groups)
+			data.Note = fmt.Sprintf("%d fixtures in %d session groups, counted as one pair a group", found.Fixtures, found.Groups)
 		}
-		err := fixtures.WriteFileAtomic(path, func(out io.Writer) error { return drawing.Write(out, format) })
+		figure, err := plot.Power(data)
 		if err != nil {
+			return err
+		}
+		if err := fixtures.WriteFileAtomic(path, func(out io.Writer) error { return figure.Write(out, format, theme) }); err != nil {
 			return fmt.Errorf("writing the plot: %w", err)
 		}
 	}

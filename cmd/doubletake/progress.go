@@ -45,6 +45,16 @@ func (p *progress) bar(name string, total int) *mpb.Bar {
 	)
 }
 
+// more hears of episodes that are to be played on top.
+func (p *progress) more(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total += n
+	if p.bars != nil {
+		p.played.SetTotal(int64(p.total), false)
+	}
+}
+
 // episode hears of an episode that ended.
 func (p *progress) episode(e *replay.Episode) {
 	p.mu.Lock()

@@ -25,10 +25,12 @@ func reportCommand() *cli.Command {
 exit code is that of the run's verdict.
 
    doubletake report night
-   doubletake report night --format md -o report.md`,
+   doubletake report night --format md -o report.md
+   doubletake report night --plots plots`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: "text, json or md; `FORMAT`", Value: "text", EnvVars: twin("format")},
 			&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, Usage: "also write the report to `FILE`, by its extension .json, .md or .txt (repeatable)", EnvVars: twin("output")},
+			stringFlag("plots", "draw the effect, the evidence, the retention and the power into the folder `DIR`, each as .svg and .png, light and dark"),
 			jsonFlag(),
 			&cli.BoolFlag{Name: "strict", Usage: "exit with 4 where the result is inconclusive", EnvVars: twin("strict")},
 		},
@@ -44,6 +46,13 @@ exit code is that of the run's verdict.
 				if err := writeReport(path, found.Report); err != nil {
 					return err
 				}
+			}
+			if dir := c.String("plots"); dir != "" {
+				files, err := writePlots(dir, found.Report)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(c.App.ErrWriter, "%d plots in %s\n", len(files), dir)
 			}
 			format := c.String("format")
 			if c.Bool("json") {

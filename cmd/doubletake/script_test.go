@@ -18,12 +18,17 @@ func TestMain(m *testing.M) {
 // TestScripts runs the program as its users do. The scripts document the command
 // line: each is a few commands with what they print.
 func TestScripts(t *testing.T) {
+	shipped, err := filepath.Abs(filepath.Join("..", "..", "fixtures", "adversarial"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.Join("testdata", "script"),
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("SHIPPED", shipped)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},

@@ -1,0 +1,252 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/pairing"
+)
+
+func (t *textReport) test() {
+	r := t.r
+	t.title(fmt.Sprintf("Test: %s against %s, %s in %s", Clean(r.Candidate), Clean(r.Baseline), plural(r.Test.Pairs, "replayed pair"), plural(r.Test.Groups, "session group")))
+	for _, line := range testLines(r) {
+		t.wrap(2, line)
+	}
+	if i := r.Incumbent; i != nil {
+		t.wrap(2, i.Name+" against reference: "+brief(i.Reference))
+		t.wrap(2, r.Candidate+" against "+i.Name+": "+brief(i.Candidate))
+	}
+	for _, arm := range r.Arms {
+		if c, ok := r.AgainstReference[arm.Name]; ok {
+			t.wrap(2, arm.Name+" against reference: "+brief(c))
+		}
+	}
+	if h := r.Harm; h.Tests > 1 {
+		t.wrap(2, fmt.Sprintf("%d tests can block, so each needs p <= %.4g (%s; together %.4g)", h.Tests, h.Level, h.Method, h.Alpha))
+	}
+}
+
+func brief(c analysis.Comparison) string {
+	return fmt.Sprintf("%s, %s in %s, p(worse) %.4f", plural(c.Test.Losses, "loss"), plural(c.Test.Gains, "gain"), plural(c.Test.Pairs, "pair"), c.Test.PCluster)
+}
+
+// testLines are the sentences about the pair test, for text and Markdown alike.
+func testLines(r *analysis.Report) []string {
+	x := &r.Test
+	if x.Pairs == 0 {
+		return append([]string{"no replayed pair has an outcome on both sides: there is nothing to test"}, acceptedLine(r)...)
+	}
+	table := r.Pairs.ByReference[pairing.Replayed]
+	lines := []string{
+		fmt.Sprintf("both pass %d, losses %d, gains %d, both fail %d", table.BothPass, x.Losses, x.Gains, table.BothFail),
+		fmt.Sprintf("exact McNemar p(worse) %.4f, two-sided %.4f (mid-p %.4f, %.4f); by session group, which decides, p(worse) %.4f%s", x.PWorse, x.PTwo, x.PMidWorse, x.PMidTwo, x.PCluster, replicates(x)),
+	}
+	lines = append(lines, differenceLines(r)...)
+	lines = append(lines, conclusionLines(r)...)
+	lines = append(lines, x.Warnings...)
+	if !x.Attainable {
+		lines = append(lines, fmt.Sprintf("%s cannot reach %.2f whatever the direction: no significance here is no evidence of safety", plural(x.Losses+x.Gains, "discordant pair"), r.Settings.Alpha))
+	}
+	if x.SmallestDetectable != nil {
+		lines = append(lines, fmt.Sprintf("a loss rate of %.0f%% or more is seen with power %.0f%% in so many pairs; a smaller one can go unseen", 100**x.SmallestDetectable, 100*r.Settings.Power))
+	} else {
+		lines = append(lines, fmt.Sprintf("so few pairs see no loss rate, however high, with power %.0f%%", 100*r.Settings.Power))
+	}
+	return append(append(lines, sequentialLine(r)...), acceptedLine(r)...)
+}
+
+func replicates(x *analysis.Test) string {
+	if x.Replicates <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (means of %d plays; McNemar looks at the first plays)", x.Replicates)
+}
+
+// differenceLines are the sizes of the effect.
+func differenceLines(r *analysis.Report) []string {
+	x := &r.Test
+	if x.Difference == nil || x.Low == nil {
+		return nil
+	}
+	lines := []string{fmt.Sprintf("failures differ by %s, above zero is worse (%.0f%% Tango interval %s to %s%s)",
+		points(*x.Difference), 100*r.Settings.Confidence, points(*x.Low), points(*x.High), newcombe(x))}
+	if x.Clustered.Low != nil && x.Replicates <= 1 {
+		lines = append(lines, fmt.Sprintf("with sessions as the unit the interval is about %s to %s", points(*x.Clustered.Low), points(*x.Clustered.High)))
+	}
+	if o := x.OddsRatio; o.Low != nil {
+		ratio, high := "infinite", "no upper limit"
+		if o.Ratio != nil {
+			ratio = fmt.Sprintf("%.2f", *o.Ratio)
+		}
+		if o.High != nil {
+			high = fmt.Sprintf("%.2f", *o.High)
+		}
+		lines = append(lines, fmt.Sprintf("a loss is %s times as likely as a gain (conditional odds ratio, exact limits %.2f and %s)", ratio, *o.Low, high))
+	}
+	return lines
+}
+
+func newcombe(x *analysis.Test) string {
+	if x.Newcombe.Low == nil {
+		return ""
+	}
+	return fmt.Sprintf("; Newcombe %s to %s", points(*x.Newcombe.Low), points(*x.Newcombe.High))
+}
+
+// conclusionLines say what follows, and what doesn't.
+func conclusionLines(r *analysis.Report) []string {
+	x := &r.Test
+	margin := points(x.Margin)
+	p := ""
+	if x.PNonInferior != nil {
+		p = fmt.Sprintf(" (p %.4f)", *x.PNonInferior)
+	}
+	var lines []string
+	switch x.Conclusion {
+	case analysis.Worse:
+		lines = append(lines, fmt.Sprintf("worse by more than chance, and not shown to be worse by less than the margin of %s%s", margin, p))
+	case analysis.WorseWithin:
+		lines = append(lines, fmt.Sprintf("worse by more than chance and by less than the margin of %s%s: real, and small on average", margin, p))
+	case analysis.WithinMargin:
+		lines = append(lines, fmt.Sprintf("not shown to be worse, and if worse, by less than the margin of %s%s", margin, p))
+	default:
+		lines = append(lines, fmt.Sprintf("inconclusive: neither worse by more than chance nor shown to be within the margin of %s%s", margin, p))
+	}
+	if x.Losses > 0 && x.Conclusion != analysis.Worse {
+		lines = append(lines, fmt.Sprintf("%s: no p value, interval or margin above can see how bad a single one is; that is for the rows of critical failures, and for a person at the queue", plural(x.Losses, "loss")))
+	}
+	return lines
+}
+
+// sequentialLine is the evidence session by session.
+func sequentialLine(r *analysis.Report) []string {
+	s := &r.Test.Sequential
+	if s.Sessions == 0 {
+		return nil
+	}
+	line := fmt.Sprintf("session by session in their random order: e-value %s after %s, anytime p %.4f", power10(s.Log10E), plural(s.Sessions, "session"), s.PAnytime)
+	if s.CrossedAt != nil {
+		line += fmt.Sprintf("; harm was certain at session %d", *s.CrossedAt)
+	}
+	return []string{line}
+}
+
+// power10 prints 10 to the x.
+func power10(x float64) string {
+	if x > 6 || x < -3 {
+		return fmt.Sprintf("10^%.1f", x)
+	}
+	return fmt.Sprintf("%.3g", math.Pow(10, x))
+}
+
+// acceptedLine says how the pairs on accepted traces did, if there are any.
+func acceptedLine(r *analysis.Report) []string {
+	a := r.Pairs.ByReference[pairing.Accepted]
+	if a.Total == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("apart from the test, %s on accepted traces: both pass %d, losses %d, gains %d", plural(a.Total, "pair"), a.BothPass, a.Losses, a.Gains)}
+}
+
+func points(x float64) string { return fmt.Sprintf("%.1f points", 100*x) }
+
+// controlLines are the noise floor, for text and Markdown alike.
+func controlLines(r *analysis.Report) []string {
+	c := &r.Control
+	if c.Discordant == nil {
+		return []string{"control: " + c.Reason}
+	}
+	lines := []string{fmt.Sprintf("control: the reference against itself disagrees in %d of %d pairs (%.1f%%; budget %.1f%%)", c.Pairs.Losses+c.Pairs.Gains, c.Pairs.Scored(), 100**c.Discordant, 100*c.Budget)}
+	h := c.Churn
+	if h == nil || h.Fixtures == 0 {
+		return lines
+	}
+	line := fmt.Sprintf("churn: of %s the candidate disagrees with the reference in %d, the reference with itself in %d, p(more) %.4f", plural(h.Fixtures, "fixture"), h.Candidate, h.Control, h.PMore)
+	if h.Excess != nil && h.Low != nil {
+		line += fmt.Sprintf("; excess over noise %s (%.0f%% Tango interval %s to %s)", points(*h.Excess), 100*r.Settings.Confidence, points(*h.Low), points(*h.High))
+	}
+	return append(lines, line)
+}
+
+func (t *textReport) control() {
+	t.title("Noise floor")
+	for _, line := range controlLines(t.r) {
+		t.wrap(2, line)
+	}
+}
+
+// slices prints the slices in which something disagrees.
+func (t *textReport) slices() {
+	rows := []string{"  of\tby\tslice\tlosses\tgains\tof\tp(worse)\tadjusted"}
+	for _, s := range t.r.Slices {
+		if s.Losses+s.Gains == 0 || s.By == "group" && !s.Marked {
+			continue
+		}
+		p, adjusted := "-", "-"
+		if s.PWorse != nil {
+			p, adjusted = fmt.Sprintf("%.4f", *s.PWorse), fmt.Sprintf("%.4f", *s.PAdjusted)
+		}
+		if s.Marked {
+			adjusted += " *"
+		}
+		rows = append(rows, fmt.Sprintf("  %s\t%s\t%s\t%d\t%d\t%d\t%s\t%s", s.Of, s.By, Clean(s.Name), s.Losses, s.Gains, s.Total, p, adjusted))
+	}
+	if len(rows) == 1 {
+		return
+	}
+	t.title(fmt.Sprintf("Slices (exploratory, no gate; * at a false discovery rate of %.0f%%, Benjamini-Hochberg)", 100*t.r.Settings.SliceRate))
+	t.table(rows)
+}
+
+func (t *textReport) success() {
+	t.title("Task success (no gate: it cannot see what this report is about)")
+	for _, line := range rateLines(t.r) {
+		t.wrap(2, line)
+	}
+}
+
+// rateLines are the rates, a stratum a line, each with its interval or with why there is
+// none.
+func rateLines(r *analysis.Report) []string {
+	var lines []string
+	for i := 0; i < len(r.Rates); {
+		first := r.Rates[i]
+		var parts []string
+		same := true
+		end := i
+		for ; end < len(r.Rates) && r.Rates[end].Sampling == first.Sampling && r.Rates[end].Split == first.Split; end++ {
+			same = same && r.Rates[end].Reason == first.Reason
+		}
+		for _, rate := range r.Rates[i:end] {
+			part := fmt.Sprintf("%s %s", rate.Arm, share(rate.Passed, rate.Scored))
+			switch {
+			case rate.Low != nil:
+				part += fmt.Sprintf(" (95%% Wilson interval %.1f%% to %.1f%%)", 100**rate.Low, 100**rate.High)
+			case !same:
+				part += " (no interval: " + rate.Reason + ")"
+			}
+			parts = append(parts, part)
+		}
+		line := stratum(first) + ": episodes that pass: " + strings.Join(parts, ", ")
+		if same && first.Reason != "" {
+			line += "; no intervals: " + first.Reason
+		}
+		lines = append(lines, line)
+		i = end
+	}
+	return lines
+}
+
+func stratum(r analysis.Rate) string {
+	sampling, split := r.Sampling, r.Split
+	if sampling == "" {
+		sampling = "sampling unknown"
+	}
+	if split == "" {
+		return sampling
+	}
+	return sampling + ", " + split
+}

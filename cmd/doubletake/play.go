@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/replay"
+	"github.com/doubletake-dev/doubletake/replay/judge"
+	"github.com/doubletake-dev/doubletake/replay/tools"
+)
+
+// play plays the sessions in their order, plays again what must be confirmed, and has
+// the items judged.
+func (n *night) play(folder *replay.Folder) error {
+	progress := newProgress(n.cli.App.ErrWriter, len(n.fixtures)*len(n.arms)*folder.Run.Plan.Planned())
+	defer progress.done()
+	engine := &replay.Engine{
+		Settings: n.settings, Model: n.agent, Counter: n.counter, NewTools: tools.NewTape,
+		Recording: n.set.Recording, Contexts: folder.Contexts, Progress: progress.episode,
+	}
+	n.progress = progress
+	if err := n.playSessions(engine, folder); err != nil {
+		return err
+	}
+	if err := n.confirm(engine, folder); err != nil {
+		return err
+	}
+	examiner := &judge.Judge{
+		Model: n.judge, Name: n.judgeAs, Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Controls: n.config.controls(), Progress: progress.decisions,
+	}
+	if err := examiner.Run(n.cli.Context, folder); err != nil {
+		return err
+	}
+	return n.rate(folder, progress)
+}
+
+// playSessions plays all sessions, or as many as it takes for harm to be certain. The
+// rest of a run that stops early is not played when it is gone on with, either: where it
+// stops follows from what was recorded.
+func (n *night) playSessions(engine *replay.Engine, folder *replay.Folder) error {
+	sessions := replay.Sessions(n.fixtures, n.settings.Seed)
+	if n.verdict.Stop != analysis.StopEarly {
+		return n.playAll(engine, folder, sessions)
+	}
+	for batch := range slices.Chunk(sessions, n.verdict.LookEvery) {
+		if err := n.playAll(engine, folder, batch); err != nil {
+			return err
+		}
+		if err := n.confirmCritical(engine, folder); err != nil {
+			return err
+		}
+		record, err := replay.ReadRecord(folder.Dir)
+		if err != nil {
+			return err
+		}
+		look, err := analysis.Look(record)
+		if err != nil {
+			return err
+		}
+		if look.Certain {
+			fmt.Fprintf(n.cli.App.ErrWriter, "stopped after %d of %d fixtures: harm is certain\n", look.Fixtures, look.Of)
+			return nil
+		}
+	}
+	return nil
+}
+
+func (n *night) playAll(engine *replay.Engine, folder *replay.Folder, sessions []replay.Session) error {
+	var set []*fixtures.Fixture
+	for _, s := range sessions {
+		set = append(set, s.Fixtures...)
+	}
+	for replicate := range folder.Run.Plan.Planned() {
+		if err := engine.PlayReplicate(n.cli.Context, folder, set, n.arms, replicate); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// confirm plays the discordant pairs of the main comparison again, as often as the
+// config says, and those that block by themselves as often as it takes to tell. The test
+// keeps the planned plays.
+func (n *night) confirm(engine *replay.Engine, folder *replay.Folder) error {
+	if err := n.confirmCritical(engine, folder); err != nil || n.config.Nightly.Confirm == 0 {
+		return err
+	}
+	found, err := analysis.Load(folder.Dir)
+	if err != nil {
+		return err
+	}
+	var discordant []fixtures.Hash
+	for _, entry := range found.Queue {
+		discordant = append(discordant, entry.Fixture)
+	}
+	return n.again(engine, folder, discordant, int(n.config.Nightly.Confirm), found.Report.Baseline, found.Report.Candidate)
+}
+
+// confirmCritical plays again what would block by itself.
+func (n *night) confirmCritical(engine *replay.Engine, folder *replay.Folder) error {
+	record, err := replay.ReadRecord(folder.Dir)
+	if err != nil {
+		return err
+	}
+	found, err := analysis.AnalyseWith(record, analysis.Options{Deterministic: true})
+	if err != nil {
+		return err
+	}
+	plays := max(0, analysis.CriticalPlays-folder.Run.Plan.Planned())
+	return n.again(engine, folder, found.Critical(), plays, analysis.RoleReference, found.Report.Candidate)
+}
+
+// again plays fixtures under two arms some more times, beyond what was planned.
+func (n *night) again(engine *replay.Engine, folder *replay.Folder, which []fixtures.Hash, times int, arms ...string) error {
+	if len(which) == 0 {
+		return nil
+	}
+	var set []*fixtures.Fixture
+	for _, f := range n.fixtures {
+		if slices.Contains(which, f.Hash) {
+			set = append(set, f)
+		}
+	}
+	var pair []replay.Arm
+	for _, arm := range n.arms {
+		if slices.Contains(arms, arm.Name) {
+			pair = append(pair, arm)
+		}
+	}
+	planned := folder.Run.Plan.Planned()
+	record, err := replay.ReadRecord(folder.Dir)
+	if err != nil {
+		return err
+	}
+	missing := 0
+	for _, f := range set {
+		for _, arm := range pair {
+			for i := range times {
+				if record.Episode(replay.Key{Fixture: f.Hash, Arm: arm.Name, Replicate: planned + i}) == nil {
+					missing++
+				}
+			}
+		}
+	}
+	n.progress.more(missing)
+	for i := range times {
+		if err := engine.PlayReplicate(n.cli.Context, folder, set, pair, planned+i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
