@@ -30,6 +30,7 @@ var importRules = []struct {
 	{"pairing", []string{"replay", "fixtures"}, "pairing is a pure function of recorded episodes"},
 	{"pairing/review", []string{"pairing", "replay", "fixtures"}, "the review page reads what a run left"},
 	{"analysis/stats", nil, "numbers in, numbers out"},
+	{"analysis/agreement", []string{"analysis/stats"}, "labels in, numbers out"},
 	{"analysis/plot", []string{"analysis/stats"}, "plots draw what the statistics compute"},
 	{"analysis", []string{"analysis/stats", "pairing", "replay", "fixtures"}, "analysis is a pure function of recorded episodes"},
 	{"analysis/report", []string{"analysis", "pairing", "replay", "fixtures"}, "reports print what analysis found"},
