@@ -2,7 +2,6 @@ package replay
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
@@ -42,13 +41,7 @@ func Sessions(set []*fixtures.Fixture, seed int) []Session {
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(draw(seed, a.Group), draw(seed, b.Group)), cmp.Compare(a.Group, b.Group))
+		return cmp.Or(cmp.Compare(fixtures.Lot(uint64(seed), a.Group), fixtures.Lot(uint64(seed), b.Group)), cmp.Compare(a.Group, b.Group))
 	})
 	return list
-}
-
-// draw is the place of a group in the random order.
-func draw(seed int, group string) fixtures.Hash {
-	data := binary.LittleEndian.AppendUint64(nil, uint64(seed))
-	return fixtures.HashBytes(append(data, group...))
 }
