@@ -12,7 +12,7 @@ import (
 // session group in the order in which they were to be played, which is random and
 // depends on the seed. It may be looked at after every session: it exceeds 1/alpha with
 // probability at most alpha if the candidate is not worse (see
-// [stats.ClusterEProcess]). Each session enters once; replicates enter by their mean.
+// [stats.FlipEProcess]). Each session enters once; replicates enter by their mean.
 //
 // Sessions with a fixture that must pass are played first, for the row of their own,
 // and are no part of it: an order that somebody chose is no random order.
@@ -43,7 +43,7 @@ func newSequential(groups []group, order []replay.Session, alpha float64) (Seque
 	for _, g := range groups {
 		byName[g.name] = g.Cluster
 	}
-	var process stats.ClusterEProcess
+	var process stats.FlipEProcess
 	s := Sequential{PAnytime: 1}
 	for _, session := range order {
 		c, ok := byName[session.Group]

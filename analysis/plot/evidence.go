@@ -21,7 +21,7 @@ type EvidenceData struct {
 
 // Evidence draws how losses and gains added up over the run, and below it how the
 // evidence that the candidate is worse grew: the logarithm of the e-value of
-// [stats.ClusterEProcess] after every session group, with the line at 1/alpha and the
+// [stats.FlipEProcess] after every session group, with the line at 1/alpha and the
 // place where it was crossed. It is an error if alpha is out of range or a group is
 // impossible.
 func Evidence(d EvidenceData) (*Figure, error) {
@@ -56,7 +56,7 @@ type look struct {
 
 func newEvidence(d EvidenceData) (evidence, error) {
 	e := evidence{alpha: d.Alpha, looks: make([]look, 1, len(d.Groups)+1), threshold: -math.Log10(d.Alpha)}
-	var process stats.ClusterEProcess
+	var process stats.FlipEProcess
 	now := look{}
 	for i, group := range d.Groups {
 		var err error

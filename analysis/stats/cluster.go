@@ -97,8 +97,7 @@ type SignFlipTest struct {
 	PTwo      float64 `json:"p_two"`       // P(|sum| >= |observed|)
 	PMidWorse float64 `json:"p_mid_worse"` // PWorse - P(sum = observed)/2
 
-	// The logarithms are finite where the p values underflow. With more than
-	// 2000 active clusters they end at -600.
+	// The logarithms are finite where the p values underflow.
 	Log10PWorse float64 `json:"log10_p_worse"`
 	Log10PTwo   float64 `json:"log10_p_two"`
 
@@ -112,13 +111,12 @@ type SignFlipTest struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// SignFlip runs the exact sign-flip test by convolution, in time proportional
-// to the clusters times the sum of |D_k|. The order of clusters does not
-// matter, and neither do concordant pairs.
+// SignFlip runs the exact sign-flip test: a hundred thousand sessions with a few
+// losses each take about a second. The order of clusters does not matter, and
+// neither do concordant pairs.
 //
-// It is an error if a cluster is impossible, or if the convolution would take
-// more than 4*10^9 steps or 2*10^7 cells: thousands of sessions with hundreds of
-// losses each.
+// It is an error if a cluster is impossible, or if there are more than 40
+// clusters whose differences sum to many millions.
 func SignFlip(clusters []Cluster) (SignFlipTest, error) {
 	set, err := newClusterSet(clusters)
 	if err != nil {
@@ -163,42 +161,11 @@ func signFlipP(weights []int, positive int) (sidedP, error) {
 		k := min(positive, negative) / weights[0]
 		return sided(fairTails(k, len(weights)), positive-negative), nil
 	}
-	const maxTotal, maxWork = 20_000_000, 4_000_000_000
-	if total > maxTotal || float64(total)*float64(len(weights)) > maxWork {
-		return sidedP{}, fmt.Errorf("stats: %d clusters with differences summing to %d parts are too many for the exact test", len(weights), total)
+	t, err := flipTails(weights, total, max(positive, negative))
+	if err != nil {
+		return sidedP{}, err
 	}
-	return sided(flipTails(weights, total, max(positive, negative)), positive-negative), nil
-}
-
-// flipTails returns the upper tail at `at` of the sum of a random subset of
-// weights. A sum of signed D_k is twice such a sum minus the total, so this is
-// the same distribution on half the support.
-func flipTails(weights []int, total, at int) tails {
-	// Probabilities times 2^scale: a binary exponent more below is needed for
-	// every cluster, and a float64 has 1074.
-	const scale = 1000
-	mass := make([]float64, total+1)
-	mass[0] = math.Ldexp(1, scale)
-	reach := 0
-	for _, w := range weights {
-		reach += w
-		for s := reach; s >= w; s-- {
-			mass[s] = (mass[s] + mass[s-w]) / 2
-		}
-		for s := w - 1; s >= 0; s-- {
-			mass[s] /= 2
-		}
-	}
-	tail := 0.0
-	for s := total; s >= at; s-- {
-		tail += mass[s]
-	}
-	const floor = -600 * math.Ln10
-	return tails{
-		point:   math.Ldexp(mass[at], -scale),
-		tail:    math.Ldexp(tail, -scale),
-		logTail: max(math.Log(tail)-scale*math.Ln2, floor),
-	}
+	return sided(t, positive-negative), nil
 }
 
 // clusterSet is a validated list of clusters, sorted so that no sum depends on
@@ -378,13 +345,21 @@ func (m moments) yang() float64 {
 	return m.shrink() * m.sum * m.sum / ((m.deviation + m.squares) / 2)
 }
 
-// durkalski sums in rationals, since clusters of different sizes cancel.
+// durkalski sums in 150 digits, since clusters of different sizes cancel, and what
+// is left after they did is rounding.
 func (s *clusterSet) durkalski() float64 {
-	sum, squares := new(big.Rat), new(big.Rat)
+	const bits, rounding = 512, -400
+	number := func() *big.Float { return new(big.Float).SetPrec(bits) }
+	sum, squares, size := number(), number(), number()
 	for k, d := range s.diffs {
-		rate := big.NewRat(int64(d), int64(s.sizes[k]))
+		rate := number().SetInt64(int64(d))
+		rate.Quo(rate, number().SetInt64(int64(s.sizes[k])))
 		sum.Add(sum, rate)
+		size.Add(size, number().Abs(rate))
 		squares.Add(squares, rate.Mul(rate, rate))
+	}
+	if number().Abs(sum).Cmp(size.SetMantExp(size, rounding)) <= 0 {
+		return 0
 	}
 	statistic, _ := sum.Mul(sum, sum).Quo(sum, squares).Float64()
 	return statistic

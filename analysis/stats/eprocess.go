@@ -156,6 +156,57 @@ func (e ClusterEProcess) Observe(c Cluster) (ClusterEProcess, error) {
 // PWorse is the anytime-valid p value for "the candidate is worse".
 func (e ClusterEProcess) PWorse() float64 { return math.Exp(-e.MaxLogWorse) }
 
+// FlipEProcess is the one-sided process for sessions against the null hypothesis of the
+// exact sign-flip test: that the arms are exchangeable within each session, so that given
+// |D_k| either sign of D_k is as likely. It bets on the sign,
+//
+//	E = mean over t of prod_k (1 + tanh(t |D_k|) sign D_k),  tanh t in .1, .3, .5, .8
+//
+// with stakes that grow with |D_k| as those of D_k independent bets would. With one pair
+// a session it is [ClusterEProcess]; with several, that one divides by pairs that agree
+// and so hardly ever rejects, where this one keeps its power. In exchange its null
+// hypothesis is the stronger one. The zero value is the process before the first
+// session.
+//
+//	A. Ramdas, J. Ruf, M. Larsson, W. Koolen, Annals of Statistics 50, 2022 (testing
+//	symmetry by betting).
+type FlipEProcess struct {
+	Clusters int     `json:"clusters"`
+	LogWorse float64 `json:"log_e_worse"`
+	// MaxLogWorse is the largest LogWorse so far, starting from 0.
+	MaxLogWorse float64 `json:"max_log_e_worse"`
+
+	// LogWealth is the logarithm of the product for each t.
+	LogWealth [4]float64 `json:"log_wealth"`
+}
+
+// Observe returns the process after one more session. It is an error if the cluster is
+// impossible.
+func (e FlipEProcess) Observe(c Cluster) (FlipEProcess, error) {
+	if err := c.check(); err != nil {
+		return e, fmt.Errorf("stats: cluster: %w", err)
+	}
+	d := float64(c.Losses-c.Gains) / float64(c.parts())
+	for i, stake := range [len(e.LogWealth)]float64{0.1, 0.3, 0.5, 0.8} {
+		e.LogWealth[i] += logBet(math.Atanh(stake) * d)
+	}
+	e.Clusters++
+	e.LogWorse = logMeanExp(e.LogWealth[:])
+	e.MaxLogWorse = max(e.MaxLogWorse, e.LogWorse)
+	return e, nil
+}
+
+// PWorse is the anytime-valid p value for "the candidate is worse".
+func (e FlipEProcess) PWorse() float64 { return math.Exp(-e.MaxLogWorse) }
+
+// logBet is log(1 + tanh x) = log 2 - log(1 + exp(-2x)), kept from overflowing.
+func logBet(x float64) float64 {
+	if x < 0 {
+		return math.Ln2 + 2*x - math.Log1p(math.Exp(2*x))
+	}
+	return math.Ln2 - math.Log1p(math.Exp(-2*x))
+}
+
 func logMeanExp(logs []float64) float64 {
 	top := math.Inf(-1)
 	for _, x := range logs {

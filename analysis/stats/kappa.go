@@ -189,6 +189,9 @@ type FleissResult struct {
 	Observed *float64 `json:"observed"` // mean share of agreeing pairs of raters
 	Expected *float64 `json:"expected"` // share expected by chance
 
+	// Fraction is Value in lowest terms, "4/9" or "1", and empty without it.
+	Fraction string `json:"-"`
+
 	// SENull is the standard error if kappa were 0, for a test of that and not
 	// for an interval, which it would make too narrow.
 	SENull *float64 `json:"se_null"`
@@ -238,7 +241,8 @@ func FleissKappa(counts [][]int) (FleissResult, error) {
 		return result, nil
 	}
 	value := new(big.Rat).Sub(observed, expected)
-	result.Value = ratFloat(value.Quo(value, chance))
+	value.Quo(value, chance)
+	result.Value, result.Fraction = ratFloat(value), value.RatString()
 	// 2 / (N n (n-1)) * ((sum p q)^2 - sum p q (q-p)) / (sum p q)^2
 	variance := new(big.Rat).Sub(product(chance, chance), null)
 	variance.Quo(product(variance, big.NewRat(2, pairs)), product(chance, chance))
@@ -289,6 +293,9 @@ type Alpha struct {
 	Observed *float64 `json:"observed"` // observed disagreement
 	Expected *float64 `json:"expected"` // disagreement expected by chance
 
+	// Fraction is Value in lowest terms, "113/152" or "1", and empty without it.
+	Fraction string `json:"-"`
+
 	// Reason is ReasonNoOverlap (no unit with two labels; all is nil) or
 	// ReasonConstantLabels (only Value is nil).
 	Reason string `json:"reason,omitempty"`
@@ -330,7 +337,8 @@ func KrippendorffAlpha[L comparable](units [][]L) Alpha {
 		return result
 	}
 	value := new(big.Rat).Quo(observed, expected)
-	result.Value = ratFloat(value.Sub(big.NewRat(1, 1), value))
+	value.Sub(big.NewRat(1, 1), value)
+	result.Value, result.Fraction = ratFloat(value), value.RatString()
 	return result
 }
 

@@ -63,18 +63,30 @@ func ConditionalOddsRatio(losses, gains int, conf float64) (OddsRatio, error) {
 
 func oddsInterval(losses, gains int, conf float64, p func(tails) float64) *OddsInterval {
 	n, alpha := losses+gains, (1-conf)/2
-	low := exactLower(losses, n, alpha, p)
-	// The upper limit is kept as its distance from 1, by which odds divide.
-	rest := exactLower(gains, n, alpha, p)
+	low, lowRest := exactLowerShares(losses, n, alpha, p)
+	highRest, high := exactLowerShares(gains, n, alpha, p)
 	interval := &OddsInterval{
-		Low:   low / (1 - low),
+		Low:   low / lowRest,
 		Conf:  conf,
-		Share: Interval{Low: low, High: 1 - rest, Conf: conf},
+		Share: Interval{Low: low, High: high, Conf: conf},
 	}
-	if rest == 0 {
+	if highRest == 0 {
 		interval.Unbounded = true
 	} else {
-		interval.High = ptr((1 - rest) / rest)
+		interval.High = ptr(high / highRest)
 	}
 	return interval
+}
+
+// exactLowerShares returns exactLower and its distance from 1, by which odds divide.
+// The smaller of the two is the one that is searched for: it would lose its digits in
+// a subtraction.
+func exactLowerShares(x, n int, alpha float64, p func(tails) float64) (low, rest float64) {
+	if low = exactLower(x, n, alpha, p); low <= 0.5 {
+		return low, 1 - low
+	}
+	rest = bisect(float64(n-x)/float64(n), 1, func(rest float64) bool {
+		return p(lowerTails(n-x, n, rest, 1-rest)) >= alpha
+	})
+	return 1 - rest, rest
 }

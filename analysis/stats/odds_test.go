@@ -79,3 +79,13 @@ func TestOddsAgreeWithTheTests(t *testing.T) {
 func excludesOne(i *OddsInterval) bool {
 	return i.Low > 1 || (i.High != nil && *i.High < 1)
 }
+
+// The odds of a share that is nearly 1 keep their digits: of 10^9 losses alone the lower
+// limit is 1/(0.025^-1e-9 - 1).
+func TestOddsRatioOfManyLosses(t *testing.T) {
+	const n = 1_000_000_000
+	odds := must(ConditionalOddsRatio(n, 0, 0.95))
+	want := 1 / math.Expm1(-math.Log(0.025)/n)
+	within(t, "lower limit", odds.Exact.Low, want, 1e-12*want)
+	within(t, "upper limit of the mirror", *must(ConditionalOddsRatio(0, n, 0.95)).Exact.High, 1/want, 1e-12/want)
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 
@@ -56,8 +57,22 @@ func (f *figures) interval(prefix string, estimate stats.Estimate) {
 	f.add(prefix+"_hi", estimate.Interval.High)
 }
 
+// fraction adds digits that no float64 holds, empty where there are none.
+func (f *figures) fraction(name, value, reason string) {
+	if value == "" {
+		f.optional(name, nil, reason)
+		return
+	}
+	f.add(name, value)
+}
+
+// reasonUnbounded is why a ratio is no number: there is nothing to divide by.
+const reasonUnbounded = "unbounded"
+
 // MarshalJSON writes an object in order: for what is undefined null, with a second
-// key, name_reason. Numbers are the shortest that read back as the same float64.
+// key, name_reason. At the end reason is the first of these, and upper_unbounded is
+// true where a ratio has no upper end. Numbers are the shortest that read back as the
+// same float64.
 func (f figures) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteByte('{')
@@ -73,6 +88,14 @@ func (f figures) MarshalJSON() ([]byte, error) {
 		if x.value == nil {
 			fmt.Fprintf(&out, ",%q:%q", x.name+"_reason", x.reason)
 		}
+	}
+	undefined := func(x figure) bool { return x.value == nil }
+	unbounded := func(x figure) bool { return undefined(x) && x.reason == reasonUnbounded }
+	if i := slices.IndexFunc(f, undefined); i >= 0 {
+		fmt.Fprintf(&out, ",\"reason\":%q", f[i].reason)
+	}
+	if slices.ContainsFunc(f, unbounded) {
+		out.WriteString(`,"upper_unbounded":true`)
 	}
 	out.WriteByte('}')
 	return out.Bytes(), nil
