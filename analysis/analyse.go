@@ -29,6 +29,8 @@ type Options struct {
 	Gates map[string]float64
 	// Deterministic gates on verbatim survival and on the coverage of words alone.
 	Deterministic bool
+	// Verdicts are what people ruled on the run's queue.
+	Verdicts []pairing.Verdict
 }
 
 // Load reads the run in dir and finds its verdict.
@@ -39,6 +41,11 @@ func LoadWith(dir string, options Options) (*Night, error) {
 	record, err := replay.ReadRecord(dir)
 	if err != nil {
 		return nil, err
+	}
+	if options.Verdicts == nil {
+		if options.Verdicts, err = pairing.ReadVerdicts(dir); err != nil {
+			return nil, err
+		}
 	}
 	return AnalyseWith(record, options)
 }
@@ -55,7 +62,11 @@ func AnalyseWith(record *replay.Record, options Options) (*Night, error) {
 	if err := a.find(); err != nil {
 		return nil, fmt.Errorf("run %s: %w", record.Run.ID, err)
 	}
-	return &Night{Record: record, Report: &a.report, Pairs: a.main.pairs, Queue: a.queue, gates: a.gates}, nil
+	n := &Night{Record: record, Report: &a.report, Pairs: a.main.pairs, Queue: a.queue, gates: a.gates}
+	if n.Report.Reviewed, err = n.reviewed(options.Verdicts, options); err != nil {
+		return nil, fmt.Errorf("run %s: %w", record.Run.ID, err)
+	}
+	return n, nil
 }
 
 func newAnalyser(record *replay.Record, options Options) (*analyser, error) {
@@ -89,6 +100,8 @@ type analyser struct {
 	settings Settings
 	// deterministic looks at no judge.
 	deterministic bool
+	// rulings are what people decided; nil where nobody's verdict counts.
+	rulings *rulings
 	// looking finds only what gates stand on.
 	looking bool
 	lens    lens
@@ -220,6 +233,7 @@ func (a *analyser) comparison(first, second string) (*comparison, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.rulings.apply(m.Pairs)
 	c := &comparison{pairs: m.Pairs, again: m.Again}
 	c.Pairs, c.Discordant = newPairTable(c.pairs), map[string]pairing.Cell{}
 	for i := range c.pairs {

@@ -71,6 +71,8 @@ type Report struct {
 	Control          Control               `json:"control"`
 	// Stopping is set where the run may stop early.
 	Stopping *Stopping `json:"stopping,omitempty"`
+	// Reviewed is what people's verdicts make of it; null before anybody decided.
+	Reviewed *Reviewed `json:"reviewed"`
 	// Harm is how the rows that stand on a test were corrected for their number.
 	Harm Harm `json:"harm_gates"`
 	// Slices are parts of the evidence looked at by themselves, exploratory.

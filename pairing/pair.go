@@ -170,14 +170,23 @@ func cell(first, second *replay.Episode, a, b Outcome) (Cell, string) {
 		return Unscored, first.Arm + ": " + a.Reason
 	case b.Answer == fixtures.Unscored:
 		return Unscored, second.Arm + ": " + b.Reason
-	case a.Answer == fixtures.Pass && b.Answer == fixtures.Pass:
-		return BothPass, ""
-	case a.Answer == fixtures.Pass:
-		return Loss, ""
-	case b.Answer == fixtures.Pass:
-		return Gain, ""
 	}
-	return BothFail, ""
+	return CellOf(a.Answer, b.Answer), ""
+}
+
+// CellOf is the cell of a pair by the answers of its two episodes.
+func CellOf(first, second fixtures.Answer) Cell {
+	switch {
+	case first == fixtures.Unscored || second == fixtures.Unscored:
+		return Unscored
+	case first == fixtures.Pass && second == fixtures.Pass:
+		return BothPass
+	case first == fixtures.Pass:
+		return Loss
+	case second == fixtures.Pass:
+		return Gain
+	}
+	return BothFail
 }
 
 // Table counts the pairs by cell.

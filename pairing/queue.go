@@ -51,6 +51,17 @@ func (f ItemFate) Lost() bool {
 	return f.Second == replay.Absent || f.Second == replay.Contradicted
 }
 
+// Lost counts the items that are gone or turned around on the second side.
+func (e *Entry) Lost() int {
+	n := 0
+	for _, f := range e.Items {
+		if f.Lost() {
+			n++
+		}
+	}
+	return n
+}
+
 // Confirmation is how a discordant pair came out when it was played again. The test
 // keeps the first plays, so that confirming cannot bias it.
 type Confirmation struct {

@@ -128,3 +128,16 @@ func (e *Episode) Conduct() *fixtures.Conduct {
 // Finished says whether the episode is a result: one that a fault of the world cut
 // short is not, and is played again when its run goes on.
 func (e *Episode) Finished() bool { return e.Status != Faulted }
+
+// Digest identifies what happened in the episode: the prefix, the contexts, what the
+// agent did, how it ended. What it cost and how long it took are no part of it.
+func (e *Episode) Digest() fixtures.Hash {
+	parts := *e
+	parts.Exchanges = nil
+	parts.Replicate = 0
+	hash, err := fixtures.HashJSON(parts)
+	if err != nil {
+		return "" // an episode is made of what JSON can hold
+	}
+	return hash
+}

@@ -11,21 +11,9 @@ import (
 
 func (t *textReport) test() {
 	r := t.r
-	t.title(fmt.Sprintf("Test: %s against %s, %s in %s", Clean(r.Candidate), Clean(r.Baseline), plural(r.Test.Pairs, "replayed pair"), plural(r.Test.Groups, "session group")))
-	for _, line := range testLines(r) {
+	t.title(Clean(testTitle(r)))
+	for _, line := range append(testLines(r), otherLines(r)...) {
 		t.wrap(2, line)
-	}
-	if i := r.Incumbent; i != nil {
-		t.wrap(2, i.Name+" against reference: "+brief(i.Reference))
-		t.wrap(2, r.Candidate+" against "+i.Name+": "+brief(i.Candidate))
-	}
-	for _, arm := range r.Arms {
-		if c, ok := r.AgainstReference[arm.Name]; ok {
-			t.wrap(2, arm.Name+" against reference: "+brief(c))
-		}
-	}
-	if h := r.Harm; h.Tests > 1 {
-		t.wrap(2, fmt.Sprintf("%d tests can block, so each needs p <= %.4g (%s; together %.4g)", h.Tests, h.Level, h.Method, h.Alpha))
 	}
 }
 
@@ -180,24 +168,11 @@ func (t *textReport) control() {
 
 // slices prints the slices in which something disagrees.
 func (t *textReport) slices() {
-	rows := []string{"  of\tby\tslice\tlosses\tgains\tof\tp(worse)\tadjusted"}
-	for _, s := range t.r.Slices {
-		if s.Losses+s.Gains == 0 || s.By == "group" && !s.Marked {
-			continue
-		}
-		p, adjusted := "-", "-"
-		if s.PWorse != nil {
-			p, adjusted = fmt.Sprintf("%.4f", *s.PWorse), fmt.Sprintf("%.4f", *s.PAdjusted)
-		}
-		if s.Marked {
-			adjusted += " *"
-		}
-		rows = append(rows, fmt.Sprintf("  %s\t%s\t%s\t%d\t%d\t%d\t%s\t%s", s.Of, s.By, Clean(s.Name), s.Losses, s.Gains, s.Total, p, adjusted))
-	}
+	rows := sliceTable(t.r)
 	if len(rows) == 1 {
 		return
 	}
-	t.title(fmt.Sprintf("Slices (exploratory, no gate; * at a false discovery rate of %.0f%%, Benjamini-Hochberg)", 100*t.r.Settings.SliceRate))
+	t.title(sliceTitle(t.r))
 	t.table(rows)
 }
 

@@ -17,6 +17,12 @@ func Markdown(out io.Writer, r *analysis.Report) error {
 	for _, why := range r.Why {
 		fmt.Fprintf(&b, "- %s\n", escape(why))
 	}
+	if lines := reviewedLines(r); len(lines) > 0 {
+		b.WriteString("\n### Review\n\n")
+		for _, line := range lines {
+			fmt.Fprintf(&b, "- %s\n", escape(line))
+		}
+	}
 	fmt.Fprintf(&b, "\n### Disagreements: %d of %d pairs\n\n", len(r.Disagreements), r.Pairs.Total)
 	if len(r.Disagreements) > 0 {
 		b.WriteString("| | conversation | items lost | what happened |\n|---|---|---|---|\n")

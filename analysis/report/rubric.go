@@ -88,14 +88,7 @@ func (t *textReport) rubric() {
 		return
 	}
 	t.title("Rubric (advisory, no gate): what the agent still knows after a compaction")
-	var rows []string
-	for _, row := range rubricTable(t.r) {
-		for i := range row {
-			row[i] = Clean(row[i])
-		}
-		rows = append(rows, "  "+strings.Join(row, "\t"))
-	}
-	t.table(rows)
+	t.table(rubricTable(t.r))
 	for _, line := range rubricLines(t.r) {
 		t.wrap(2, "- "+line)
 	}

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/doubletake-dev/doubletake/analysis"
-	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/pairing"
 	"github.com/doubletake-dev/doubletake/replay"
 )
@@ -39,6 +38,7 @@ func Text(out io.Writer, r *analysis.Report, style Style) error {
 	}
 	t := &textReport{style: style, r: r}
 	t.head()
+	t.reviewed()
 	t.disagreements()
 	t.notPaired()
 	t.items()
@@ -207,11 +207,15 @@ func (t *textReport) notPaired() {
 	}
 }
 
-// table prints rows of cells separated by tabs, aligned.
-func (t *textReport) table(rows []string) {
+// table prints rows of cells, aligned.
+func (t *textReport) table(rows [][]string) {
 	w := tabwriter.NewWriter(&t.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, row := range rows {
-		fmt.Fprintln(w, row+"\t")
+		cells := make([]string, len(row))
+		for i := range row {
+			cells[i] = Clean(row[i])
+		}
+		fmt.Fprintln(w, "  "+strings.Join(cells, "\t")+"\t")
 	}
 	_ = w.Flush() // a strings.Builder takes everything
 }
@@ -219,21 +223,9 @@ func (t *textReport) table(rows []string) {
 func (t *textReport) items() {
 	r := t.r
 	t.title(fmt.Sprintf("Items at every compaction, under %s", Clean(r.Candidate)))
-	rows := []string{"  class\tverbatim\tsupported\tabsent\tcontradicted\tunscored\ttotal\tretained\tstale\tkept->lost\tlost->kept"}
-	for _, class := range fixtures.Classes() {
-		c, m := r.Items[class], r.Moved[class]
-		rows = append(rows, fmt.Sprintf("  %s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%s\t%s", class, c.Verbatim, c.Supported, c.Absent, c.Contradicted, c.Unscored, c.Total,
-			share(c.Retained(), c.Scored()), c.Stale, movedCell(r, m.KeptLost), movedCell(r, m.LostKept)))
-	}
-	t.table(rows)
-	if r.Moved != nil {
-		t.printf("  kept and lost are against the incumbent, by item and compaction")
-		for _, class := range fixtures.Classes() {
-			if m := r.Moved[class]; m.PWorse != nil {
-				t.printf("; %s p(worse) %.4f over %d groups", class, *m.PWorse, m.Groups)
-			}
-		}
-		t.printf("\n")
+	t.table(itemTable(r))
+	if line := movedLine(r); line != "" {
+		t.printf("  %s\n", line)
 	}
 	for _, pin := range r.Pins {
 		t.wrap(2, "broken pin: "+pin)
@@ -250,78 +242,25 @@ func (t *textReport) items() {
 	t.judge()
 }
 
-func movedCell(r *analysis.Report, n int) string {
-	if r.Moved == nil {
-		return "-"
-	}
-	return fmt.Sprint(n)
-}
-
 // retention prints what was kept by age and by compaction.
 func (t *textReport) retention() {
-	var arms []string
-	head := "  retained"
-	for _, arm := range t.r.Arms {
-		if _, ok := t.r.Retention[arm.Name]; ok {
-			arms = append(arms, arm.Name)
-			head += "\t" + Clean(arm.Name)
-		}
+	if rows := retentionTable(t.r); rows != nil {
+		t.title("Retention by age and by compaction")
+		t.table(rows)
 	}
-	if len(arms) == 0 {
-		return
-	}
-	rows := []string{head}
-	line := func(name string, kept func(arm string) (analysis.Kept, bool)) {
-		row := "  " + name
-		for _, arm := range arms {
-			k, ok := kept(arm)
-			if !ok {
-				row += "\t-"
-				continue
-			}
-			row += "\t" + share(k.Kept, k.Scored)
-		}
-		rows = append(rows, row)
-	}
-	at := func(list []analysis.Kept, i int) (analysis.Kept, bool) {
-		if i >= len(list) {
-			return analysis.Kept{}, false
-		}
-		return list[i], true
-	}
-	generations := 0
-	for _, arm := range arms {
-		generations = max(generations, len(t.r.Retention[arm].ByGeneration))
-	}
-	for i, k := range t.r.Retention[arms[0]].ByAge {
-		line("stated "+k.Name+" before", func(arm string) (analysis.Kept, bool) { return at(t.r.Retention[arm].ByAge, i) })
-	}
-	for i := range generations {
-		line(fmt.Sprintf("compaction %d", i+1), func(arm string) (analysis.Kept, bool) { return at(t.r.Retention[arm].ByGeneration, i) })
-	}
-	t.title("Retention by age and by compaction")
-	t.table(rows)
 }
 
 // judge prints how the judge did on what was planted.
 func (t *textReport) judge() {
 	j := t.r.Judge
 	t.title("Judge: " + Clean(j.Name))
-	if j.Accuracy == nil {
-		t.printf("  %s\n", Clean(j.Reason))
-	} else {
-		var parts []string
-		for _, kind := range replay.ControlKinds() {
-			c := j.Controls[kind]
-			parts = append(parts, fmt.Sprintf("%s %d/%d", kind, c.Right, c.Asked))
-		}
-		t.wrap(2, fmt.Sprintf("planted controls right: %.0f%% (%s)", 100**j.Accuracy, strings.Join(parts, ", ")))
-	}
+	lines := judgeLines(t.r)
+	t.wrap(2, lines[0])
 	if !j.Trusted {
 		t.wrap(2, t.paint(colorBad, "NOT TRUSTED")+": "+j.Reason)
 	}
-	if o := j.SecondOpinion; o.Total > 0 {
-		t.printf("  the deterministic claim check agrees in %d of %d judged decisions\n", o.Agree, o.Total)
+	for _, line := range lines[1:] {
+		t.wrap(2, line)
 	}
 }
 
@@ -334,11 +273,7 @@ func share(n, total int) string {
 
 func (t *textReport) gates() {
 	t.title("Gates (behaviour: p of being worse; a row blocks where the change worsened it)")
-	rows := []string{"  gate\tcandidate\tincumbent\tfloor\tstatus"}
-	for _, g := range t.r.Gates {
-		rows = append(rows, fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", g.Name, gateValue(g, g.Value), gateValue(g, g.Incumbent), gateFloor(g), g.Status))
-	}
-	t.table(rows)
+	t.table(gateTable(t.r))
 	for _, g := range t.r.Gates {
 		if g.Status != analysis.GateRegressed || len(g.NewlyLost) == 0 {
 			continue
@@ -404,13 +339,7 @@ func GateLine(g analysis.Gate) string {
 
 func (t *textReport) compactions() {
 	t.title("Compactions")
-	rows := []string{"  arm\tcompacted\tunchanged\trefused\terror"}
-	for _, arm := range t.r.Arms {
-		if c, ok := t.r.Compactions[arm.Name]; ok {
-			rows = append(rows, fmt.Sprintf("  %s\t%d\t%d\t%d\t%d", Clean(arm.Name), c.Compacted, c.Unchanged, c.Refused, c.Error))
-		}
-	}
-	t.table(rows)
+	t.table(compactionTable(t.r))
 	for _, arm := range t.r.Arms {
 		findings := t.r.Compactions[arm.Name].Findings
 		const most = 8
@@ -422,65 +351,34 @@ func (t *textReport) compactions() {
 			t.wrap(2, arm.Name+": "+Shorten(finding, 600))
 		}
 	}
-	if p := t.r.PromptTokens; p.Ratio != nil {
-		t.printf("  prompt size under %s: %d tokens before, %d after (%.0f%%)\n", Clean(t.r.Candidate), p.Before, p.After, 100**p.Ratio)
+	if line := promptLine(t.r); line != "" {
+		t.printf("  %s\n", Clean(line))
 	}
 	t.rules()
 }
 
 // rules prints at how many compactions each rule held, an arm a column.
 func (t *textReport) rules() {
-	head := "  rule"
-	var arms []string
-	for _, arm := range t.r.Arms {
-		if _, ok := t.r.Compactions[arm.Name]; ok {
-			arms = append(arms, arm.Name)
-			head += "\t" + Clean(arm.Name)
-		}
-	}
-	rows := []string{head}
-	for _, rule := range replay.Rules() {
-		row := "  " + string(rule)
-		for _, arm := range arms {
-			count := t.r.Compactions[arm].Rules[rule]
-			row += "\t" + share(count.Held, count.Checked)
-		}
-		rows = append(rows, row)
-	}
 	t.title("Rules that need no judge: held at how many compactions")
-	t.table(rows)
-	for _, arm := range arms {
-		for _, rule := range replay.Rules() {
-			if first := t.r.Compactions[arm].Rules[rule].First; first != "" {
-				t.wrap(2, fmt.Sprintf("%s breaks %s: %s", arm, rule, Shorten(first, 400)))
-			}
-		}
+	t.table(ruleTable(t.r))
+	for _, line := range ruleLines(t.r) {
+		t.wrap(2, line)
 	}
 }
 
 // metrics prints the numbers that other harnesses know by these names.
 func (t *textReport) metrics() {
-	m := t.r.Metrics
-	value := func(v *float64, format string) string {
-		if v == nil {
-			return "-"
-		}
-		return fmt.Sprintf(format, *v)
-	}
 	t.title("Metrics of " + Clean(t.r.Candidate))
-	t.wrap(2, fmt.Sprintf("evidence_recall %s, claim_support_precision %s, falsehood_rejection %s, temporal_accuracy %s, tokens_per_query %s",
-		value(m.EvidenceRecall, "%.3f"), value(m.ClaimSupportPrecision, "%.3f"), value(m.FalsehoodRejection, "%.3f"), value(m.TemporalAccuracy, "%.3f"), value(m.TokensPerQuery, "%.0f")))
-	if m.LatencyMS != nil {
-		t.printf("  latency_ms p50 %.0f, p95 %.0f\n", m.LatencyMS.P50, m.LatencyMS.P95)
+	t.wrap(2, metricsLine(t.r))
+	if line := latencyLine(t.r); line != "" {
+		t.printf("  %s\n", line)
 	}
 }
 
 func (t *textReport) cost() {
-	u := t.r.Usage
 	t.title("Cost")
-	t.printf("  answers: %d asked for, %d from the cache; %d prompt tokens (%d cached by the provider), %d completion tokens\n", u.Requests, u.Cached, u.PromptTokens, u.CachedTokens, u.CompletionTokens)
-	if u.CostUSD != nil && *u.CostUSD > 0 {
-		t.printf("  %.4f US dollars\n", *u.CostUSD)
+	for _, line := range costLines(t.r) {
+		t.printf("  %s\n", line)
 	}
 }
 

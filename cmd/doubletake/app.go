@@ -118,7 +118,7 @@ Exit codes: 0 nothing blocks; 1 the change is blocked, and nothing else gives 1;
 4 inconclusive, only under --strict; 130 interrupted, the same command goes on.`,
 		Commands: []*cli.Command{
 			nightlyCommand(), compareCommand(), reviewCommand(), reportCommand(), gateCommand(), evidenceCommand(), judgeCommand(),
-			importCommand(), fixturesCommand(), powerCommand(), statsCommand(), providerCommand(),
+			importCommand(), scanCommand(), fixturesCommand(), powerCommand(), statsCommand(), providerCommand(),
 		},
 	}
 	for _, command := range app.Commands {

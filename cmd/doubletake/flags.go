@@ -35,7 +35,7 @@ func nightFlags() []cli.Flag {
 		stringFlag("config", "read the config `FILE`; default: ./"+configFile+" if there is one", "c"),
 		setFlag(),
 		stringFlag("out", "the run directory, a `DIR`; the same command goes on with what lies there; default: runs/<time>-<id>"),
-		&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, Usage: "also write the report to `FILE`, by its extension .json, .md or .txt (repeatable)", EnvVars: twin("output")},
+		&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, Usage: "also write the report to `FILE`, by its extension .json, .md, .html or .txt (repeatable)", EnvVars: twin("output")},
 		stringFlag("base-url", "the OpenAI-compatible endpoint, a `URL` that ends in /v1; default: OPENAI_BASE_URL, else the embedded offline provider"),
 		stringFlag("model", "the agent's model, by `NAME`"),
 		stringFlag("judge-model", "the judge's model, by `NAME`; default: the agent's"),

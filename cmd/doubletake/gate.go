@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/goccy/go-yaml"
 	"github.com/urfave/cli/v2"
@@ -27,6 +28,7 @@ metrics of report.json.
 		Flags: []cli.Flag{
 			stringFlag("baseline", "hold the run against an earlier `RUN`"),
 			stringFlag("floors", "read floors from `FILE`"),
+			&cli.BoolFlag{Name: "reviewed", Usage: "let the rows after review decide, undecided pairs at their worst; both are printed", EnvVars: twin("reviewed")},
 			&cli.BoolFlag{Name: "deterministic-only", Usage: "look at no judge: verbatim survival and the coverage of words alone", EnvVars: twin("deterministic-only")},
 			jsonFlag(),
 		},
@@ -63,21 +65,37 @@ func runGate(c *cli.Context) error {
 		against = &b
 		gates = append(gates, b.Gates...)
 	}
+	reviewed := found.Report.Reviewed
+	if c.Bool("reviewed") && reviewed == nil {
+		return usageError("--reviewed: nobody has decided on a pair of %s (doubletake review decide --help)", c.Args().First())
+	}
 	result, code := gateResult(found.Report, gates)
+	after := ""
+	if reviewed != nil {
+		var afterCode int
+		after, afterCode = reviewedResult(found.Report, gates)
+		if c.Bool("reviewed") {
+			code = afterCode
+		}
+	}
 	if c.Bool("json") {
 		enc := json.NewEncoder(c.App.Writer)
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		err := enc.Encode(struct {
 			Gate     string             `json:"gate"`
+			Reviewed string             `json:"gate_reviewed,omitempty"`
 			Gates    []analysis.Gate    `json:"gates"`
 			Baseline *analysis.Baseline `json:"baseline"`
-		}{result, gates, against})
+		}{result, after, gates, against})
 		if err != nil {
 			return err
 		}
 	} else {
 		printGates(c, gates, against, result)
+		if reviewed != nil {
+			fmt.Fprintf(c.App.Writer, "gate after review (%d of %d decided, the rest at their worst): %s\n", reviewed.Decided, reviewed.Queue, after)
+		}
 	}
 	if code != exitOK {
 		return &exitError{code: code}
@@ -100,6 +118,14 @@ func gateResult(r *analysis.Report, gates []analysis.Gate) (string, int) {
 		return "INCOMPLETE", exitIncomplete
 	}
 	return "PASS", exitOK
+}
+
+// reviewedResult is gateResult after review, undecided pairs at their worst: rows of the
+// baseline stay as they are, since a baseline is about items.
+func reviewedResult(r *analysis.Report, gates []analysis.Gate) (string, int) {
+	after := *r
+	after.Verdict = r.Reviewed.AtWorst.Verdict
+	return gateResult(&after, append(slices.Clone(r.Reviewed.AtWorst.Gates), gates[len(r.Gates):]...))
 }
 
 func printGates(c *cli.Context, gates []analysis.Gate, against *analysis.Baseline, result string) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -23,7 +24,8 @@ func importCommand() *cli.Command {
 		Description: `Reads files, folders and glob patterns, writes each conversation to DIR/<id>.jsonl, and
 says what was read, skipped and why. Where a recording holds compactions (or with
 --fixtures all) a fixture without items is drafted beside it, and the folder becomes a
-set that can be played at once.
+set that can be played at once. Files may be longer than memory: a long conversation
+goes through a temporary file in TMPDIR (else /var/tmp).
 
    doubletake import ~/.claude/projects/*/*.jsonl --out mine
    doubletake compare --set mine none recorded`,
@@ -86,12 +88,20 @@ func outcome(f recording.FileSummary) string {
 	return fmt.Sprintf("%d recordings (%s)", len(f.Recordings), f.Format)
 }
 
+// mostDrafted is the size of the largest recording of which a fixture is drafted unasked:
+// a set is loaded into memory whole.
+const mostDrafted = 64 << 20
+
 // draft writes fixtures for the imported recordings, and a manifest.
 func draft(out io.Writer, dir string, summary recording.Summary, all bool) error {
 	made := 0
 	for _, file := range summary.Files {
 		for _, w := range file.Recordings {
 			if w.Compactions == 0 && !all {
+				continue
+			}
+			if info, err := os.Stat(w.File); err == nil && info.Size() > mostDrafted && !all {
+				fmt.Fprintf(out, "%s has %d MB: more than a fixture can be played from, none drafted (--fixtures all drafts it all the same)\n", report.Clean(w.File), info.Size()>>20)
 				continue
 			}
 			rec, err := fixtures.ReadRecordingFile(filepath.Join(dir, w.ID+".jsonl"))

@@ -406,7 +406,7 @@ func (n *night) finish(dir string) error {
 		return err
 	}
 	for _, path := range n.cli.StringSlice("output") {
-		if err := writeReport(path, found.Report); err != nil {
+		if err := writeReport(path, found); err != nil {
 			return err
 		}
 	}
@@ -431,8 +431,9 @@ func writeFindings(dir string) (*analysis.Night, error) {
 	err = errors.Join(
 		pairing.WriteLines(filepath.Join(dir, replay.PairsFile), found.Pairs),
 		pairing.WriteLines(filepath.Join(dir, replay.QueueFile), found.Queue),
-		writeReport(filepath.Join(dir, "report.json"), found.Report),
-		writeReport(filepath.Join(dir, "report.md"), found.Report),
+		writeReport(filepath.Join(dir, "report.json"), found),
+		writeReport(filepath.Join(dir, "report.md"), found),
+		writeReport(filepath.Join(dir, "report.html"), found),
 	)
 	return found, err
 }

@@ -17,12 +17,40 @@ func writePlots(dir string, r *analysis.Report) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder for plots: %w", err)
 	}
+	figures, err := figuresOf(r)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, figure := range figures {
+		for _, theme := range plot.Themes() {
+			for _, format := range []plot.Format{plot.SVG, plot.PNG} {
+				path := filepath.Join(dir, fmt.Sprintf("%s-%s.%s", figure.name, theme, format))
+				err := fixtures.WriteFileAtomic(path, func(out io.Writer) error { return figure.Write(out, format, theme) })
+				if err != nil {
+					return files, fmt.Errorf("drawing %s: %w", figure.name, err)
+				}
+				files = append(files, path)
+			}
+		}
+	}
+	return files, nil
+}
+
+// namedFigure is a plot with the name of its files.
+type namedFigure struct {
+	name string
+	*plot.Figure
+}
+
+// figuresOf draws the plots of a run.
+func figuresOf(r *analysis.Report) ([]namedFigure, error) {
 	power := plot.PowerData{Pairs: r.Test.Pairs, GainRates: []float64{0, 0.02, 0.05}, Alpha: r.Settings.Alpha, Target: r.Settings.Power}
 	if r.Test.Groups < r.Test.Pairs {
 		power.Pairs = r.Test.Groups
 		power.Note = fmt.Sprintf("%d pairs in %d session groups, counted as one pair a group", r.Test.Pairs, r.Test.Groups)
 	}
-	var files []string
+	var list []namedFigure
 	for _, figure := range []struct {
 		name string
 		draw func() (*plot.Figure, error)
@@ -34,20 +62,11 @@ func writePlots(dir string, r *analysis.Report) ([]string, error) {
 	} {
 		f, err := figure.draw()
 		if err != nil {
-			return files, fmt.Errorf("drawing %s: %w", figure.name, err)
+			return nil, fmt.Errorf("drawing %s: %w", figure.name, err)
 		}
-		for _, theme := range plot.Themes() {
-			for _, format := range []plot.Format{plot.SVG, plot.PNG} {
-				path := filepath.Join(dir, fmt.Sprintf("%s-%s.%s", figure.name, theme, format))
-				err := fixtures.WriteFileAtomic(path, func(out io.Writer) error { return f.Write(out, format, theme) })
-				if err != nil {
-					return files, fmt.Errorf("drawing %s: %w", figure.name, err)
-				}
-				files = append(files, path)
-			}
-		}
+		list = append(list, namedFigure{figure.name, f})
 	}
-	return files, nil
+	return list, nil
 }
 
 // effectOf are the differences of all comparisons of a run.

@@ -26,10 +26,11 @@ exit code is that of the run's verdict.
 
    doubletake report night
    doubletake report night --format md -o report.md
+   doubletake report night -o night.html
    doubletake report night --plots plots`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Usage: "text, json or md; `FORMAT`", Value: "text", EnvVars: twin("format")},
-			&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, Usage: "also write the report to `FILE`, by its extension .json, .md or .txt (repeatable)", EnvVars: twin("output")},
+			&cli.StringFlag{Name: "format", Usage: "text, json, md or html; `FORMAT`", Value: "text", EnvVars: twin("format")},
+			&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, Usage: "also write the report to `FILE`, by its extension .json, .md, .html or .txt (repeatable)", EnvVars: twin("output")},
 			stringFlag("plots", "draw the effect, the evidence, the retention and the power into the folder `DIR`, each as .svg and .png, light and dark"),
 			jsonFlag(),
 			&cli.BoolFlag{Name: "strict", Usage: "exit with 4 where the result is inconclusive", EnvVars: twin("strict")},
@@ -43,7 +44,7 @@ exit code is that of the run's verdict.
 				return err
 			}
 			for _, path := range c.StringSlice("output") {
-				if err := writeReport(path, found.Report); err != nil {
+				if err := writeReport(path, found); err != nil {
 					return err
 				}
 			}
@@ -58,7 +59,7 @@ exit code is that of the run's verdict.
 			if c.Bool("json") {
 				format = "json"
 			}
-			if err := printReport(c.App.Writer, found.Report, format, terminalStyle(c)); err != nil {
+			if err := printReport(c.App.Writer, found, format, terminalStyle(c)); err != nil {
 				return err
 			}
 			return verdictExit(found.Report, c.Bool("strict"))
@@ -66,28 +67,34 @@ exit code is that of the run's verdict.
 	}
 }
 
-func printReport(out io.Writer, r *analysis.Report, format string, style report.Style) error {
+func printReport(out io.Writer, found *analysis.Night, format string, style report.Style) error {
 	switch format {
 	case "text", "txt":
-		return report.Text(out, r, style)
+		return report.Text(out, found.Report, style)
 	case "json":
-		return report.JSON(out, r)
+		return report.JSON(out, found.Report)
 	case "md":
-		return report.Markdown(out, r)
+		return report.Markdown(out, found.Report)
+	case "html":
+		page, err := pageOf(found)
+		if err != nil {
+			return err
+		}
+		return report.HTML(out, page)
 	}
-	return usageError("no report format %q: want text, json or md", format)
+	return usageError("no report format %q: want text, json, md or html", format)
 }
 
 // writeReport writes a report to a file, in the format of the file's extension.
-func writeReport(path string, r *analysis.Report) error {
+func writeReport(path string, found *analysis.Night) error {
 	format := strings.TrimPrefix(filepath.Ext(path), ".")
 	switch format {
-	case "txt", "json", "md":
+	case "txt", "json", "md", "html":
 	default:
-		return usageError("cannot tell the format of %s: want the extension .json, .md or .txt", path)
+		return usageError("cannot tell the format of %s: want the extension .json, .md, .html or .txt", path)
 	}
 	err := fixtures.WriteFileAtomic(path, func(out io.Writer) error {
-		return printReport(out, r, format, report.Style{})
+		return printReport(out, found, format, report.Style{})
 	})
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
@@ -20,45 +19,7 @@ func reviewCommand() *cli.Command {
 		Usage: "look at the discordant pairs of a run",
 		Description: `   doubletake review list night
    doubletake review show night forbidden-directory`,
-		Subcommands: []*cli.Command{reviewList(), reviewShow()},
-	}
-}
-
-func reviewList() *cli.Command {
-	return &cli.Command{
-		Name:        "list",
-		Usage:       "list the queue of a run",
-		ArgsUsage:   "RUN",
-		Description: "   doubletake review list night --json",
-		Flags:       []cli.Flag{jsonFlag()},
-		Action: func(c *cli.Context) error {
-			if c.NArg() != 1 {
-				return usageError("review list wants one run directory, have %d", c.NArg())
-			}
-			queue, err := pairing.ReadQueue(c.Args().First())
-			if err != nil {
-				return err
-			}
-			if c.Bool("json") {
-				return printJSONLines(c.App.Writer, queue)
-			}
-			w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "pair\tcell\tagainst\tturn\titems lost\ttitle")
-			for _, e := range queue {
-				turn := 0
-				if e.Divergence != nil {
-					turn = e.Divergence.Turn
-				}
-				lost := 0
-				for _, item := range e.Items {
-					if item.Lost() {
-						lost++
-					}
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\n", e.ID, e.Cell, e.By, turn, lost, report.Shorten(e.Title, 70))
-			}
-			return w.Flush()
-		},
+		Subcommands: []*cli.Command{reviewList(), reviewShow(), reviewDecide(), reviewUndo(), reviewAssign(), reviewStats()},
 	}
 }
 

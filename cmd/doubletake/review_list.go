@@ -1,0 +1,231 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/analysis/report"
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/pairing"
+	"github.com/doubletake-dev/doubletake/replay"
+)
+
+// reviewed is a queue with how each pair of it stands.
+type reviewed struct {
+	dir        string
+	record     *replay.Record
+	queue      []pairing.Entry
+	verdicts   []pairing.Verdict
+	standings  []pairing.Standing
+	remembered map[string]pairing.Remembered
+}
+
+func loadReview(dir string) (*reviewed, error) {
+	n, err := loadNight(dir, analysis.Options{})
+	if err != nil {
+		return nil, err
+	}
+	r := &reviewed{dir: dir, record: n.Record, queue: n.Queue}
+	if r.verdicts, err = pairing.ReadVerdicts(dir); err != nil {
+		return nil, err
+	}
+	r.standings = pairing.Stand(r.record, r.queue, r.verdicts)
+	earlier, err := otherVerdicts(dir)
+	if err != nil {
+		return nil, err
+	}
+	r.remembered, err = pairing.Remember(r.record, r.queue, earlier)
+	return r, err
+}
+
+// otherVerdicts are those of the runs that lie beside a run, by the name of their folder.
+func otherVerdicts(dir string) (map[string][]pairing.Verdict, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	logs, err := filepath.Glob(filepath.Join(filepath.Dir(abs), "*", pairing.VerdictsFile))
+	if err != nil {
+		return nil, err
+	}
+	found := map[string][]pairing.Verdict{}
+	for _, log := range logs {
+		run := filepath.Dir(log)
+		if run == abs {
+			continue
+		}
+		verdicts, err := pairing.ReadVerdicts(run)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("remembering earlier verdicts: %w", err)
+		}
+		found[filepath.Base(run)] = verdicts
+	}
+	return found, nil
+}
+
+func reviewList() *cli.Command {
+	return &cli.Command{
+		Name:      "list",
+		Usage:     "list the queue of a run, with how each pair stands",
+		ArgsUsage: "RUN",
+		Description: `   doubletake review list night
+   doubletake review list night --only undecided --cell loss
+   doubletake review list night --as maria --json`,
+		Flags: []cli.Flag{
+			stringFlag("only", "undecided, decided, disputed, stable or flaky `PAIRS`"),
+			stringFlag("cell", "only a loss or a gain; `CELL`"),
+			stringFlag("class", "only pairs with a lost item of the `CLASS`"),
+			stringFlag("group", "only pairs of the session `GROUP`"),
+			stringFlag("as", "only what is assigned to `NAME` (doubletake review assign)"),
+			jsonFlag(),
+		},
+		Action: func(c *cli.Context) error {
+			if c.NArg() != 1 {
+				return usageError("review list wants one run directory, have %d", c.NArg())
+			}
+			r, err := loadReview(c.Args().First())
+			if err != nil {
+				return err
+			}
+			keep, err := r.filter(c)
+			if err != nil {
+				return err
+			}
+			return r.list(c, keep)
+		},
+	}
+}
+
+// listed is a pair of the queue as it is printed as JSON.
+type listed struct {
+	pairing.Entry
+	Standing   pairing.Standing    `json:"standing"`
+	Remembered *pairing.Remembered `json:"remembered"`
+}
+
+func (r *reviewed) list(c *cli.Context, keep func(i int) bool) error {
+	if c.Bool("json") {
+		var rows []listed
+		for i := range r.queue {
+			if keep(i) {
+				row := listed{Entry: r.queue[i], Standing: r.standings[i]}
+				if m, ok := r.remembered[r.queue[i].ID]; ok {
+					row.Remembered = &m
+				}
+				rows = append(rows, row)
+			}
+		}
+		return printJSONLines(c.App.Writer, rows)
+	}
+	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "pair\tcell\tagainst\tturn\titems lost\tstate\ttitle")
+	for i := range r.queue {
+		if !keep(i) {
+			continue
+		}
+		e := &r.queue[i]
+		turn := 0
+		if e.Divergence != nil {
+			turn = e.Divergence.Turn
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", e.ID, e.Cell, e.By, turn, e.Lost(), r.state(i), report.Shorten(e.Title, 70))
+	}
+	return w.Flush()
+}
+
+// state is how a pair stands, in a few words.
+func (r *reviewed) state(i int) string {
+	s := &r.standings[i]
+	state := string(cmp.Or(pairing.State(s.Ruling), s.State))
+	if s.State != pairing.Undecided {
+		return state
+	}
+	if m, ok := r.remembered[s.Pair]; ok {
+		return fmt.Sprintf("%s in %s", m.Verdict.Ruling, report.Clean(m.Run))
+	}
+	if len(s.Stale) > 0 {
+		return state + " (stale)"
+	}
+	return state
+}
+
+// filter is which pairs of the queue are asked for.
+func (r *reviewed) filter(c *cli.Context) (func(i int) bool, error) {
+	only, cell, class, group := c.String("only"), pairing.Cell(c.String("cell")), fixtures.Class(c.String("class")), c.String("group")
+	if only != "" && !slices.Contains([]string{"undecided", "decided", "disputed", "stable", "flaky"}, only) {
+		return nil, usageError("--only %q: want undecided, decided, disputed, stable or flaky", only)
+	}
+	if cell != "" && !cell.Discordant() {
+		return nil, usageError("--cell %q: want loss or gain", cell)
+	}
+	if class != "" && !slices.Contains(fixtures.Classes(), class) {
+		return nil, usageError("--class %q: want one of %v", class, fixtures.Classes())
+	}
+	var mine map[string][]string
+	as := c.String("as")
+	if as != "" {
+		var ids []string
+		for i := range r.queue {
+			ids = append(ids, r.queue[i].ID)
+		}
+		assignment, err := pairing.ReadAssignment(r.dir)
+		if err != nil {
+			return nil, err
+		}
+		mine = assignment.Of(ids)
+	}
+	return func(i int) bool {
+		e := &r.queue[i]
+		switch {
+		case cell != "" && e.Cell != cell, group != "" && e.Group != group:
+			return false
+		case as != "" && !slices.Contains(mine[e.ID], as):
+			return false
+		case class != "" && !slices.ContainsFunc(e.Items, func(f pairing.ItemFate) bool { return f.Class == class && f.Lost() }):
+			return false
+		}
+		switch only {
+		case "":
+			return true
+		case "stable", "flaky":
+			return e.Confirmed != nil && string(e.Confirmed.Label) == only
+		}
+		return string(r.standings[i].State) == only
+	}, nil
+}
+
+// minutes estimates how long what is undecided will take, from how long earlier
+// verdicts took.
+func (r *reviewed) minutes() float64 {
+	const guess = 90.0 // seconds a pair, before anybody decided
+	var seconds []float64
+	for _, v := range r.verdicts {
+		if v.Seconds > 0 {
+			seconds = append(seconds, v.Seconds)
+		}
+	}
+	each := guess
+	if len(seconds) > 0 {
+		slices.Sort(seconds)
+		each = seconds[len(seconds)/2]
+	}
+	left := 0
+	for _, s := range r.standings {
+		if s.State == pairing.Undecided {
+			left++
+		}
+	}
+	return (time.Duration(each*float64(left)) * time.Second).Minutes()
+}
