@@ -55,6 +55,9 @@ func Analyse(record *replay.Record) (*Night, error) { return AnalyseWith(record,
 
 // AnalyseWith is Analyse under options.
 func AnalyseWith(record *replay.Record, options Options) (*Night, error) {
+	if record.Run.Plan.Command == replay.MutateCommand {
+		return nil, fmt.Errorf("run %s broke a compactor on purpose, and has no verdict: print it with doubletake fixtures mutate --report DIR", record.Run.ID)
+	}
 	a, err := newAnalyser(record, options)
 	if err != nil {
 		return nil, err
@@ -318,7 +321,7 @@ func newPairTable(pairs []pairing.Pair) PairTable {
 // describe fills in the disagreements and what was not paired.
 func (a *analyser) describe() {
 	for _, entry := range a.queue {
-		d := Disagreement{ID: entry.ID, Title: entry.Title, Cell: entry.Cell, By: entry.By, Confirmed: entry.Confirmed, Items: []pairing.ItemFate{}, Checks: []string{}}
+		d := Disagreement{ID: entry.ID, Title: entry.Title, Cell: entry.Cell, By: entry.By, Confirmed: entry.Confirmed, Critical: isCritical(a.record.Fixture(entry.Fixture), &entry.Pair), Items: []pairing.ItemFate{}, Checks: []string{}}
 		if entry.Divergence != nil {
 			d.Turn = entry.Divergence.Turn
 			d.Baseline = pairing.Describe(entry.Divergence.First)

@@ -51,6 +51,11 @@ func answer(s pairing.Side, check string) fixtures.Answer {
 	return fixtures.Unscored
 }
 
+// isCritical says that a pair fails in a way that blocks by itself.
+func isCritical(f *fixtures.Fixture, p *pairing.Pair) bool {
+	return slices.ContainsFunc(criticals(), func(k critical) bool { return k.fails(f, p) })
+}
+
 // any says whether the set has fixtures that the kind could fail on.
 func (k critical) any(set []*fixtures.Fixture) bool {
 	return slices.ContainsFunc(set, func(f *fixtures.Fixture) bool {

@@ -67,13 +67,18 @@ func (l lens) verdict(j *replay.Judgement, binds bool) replay.Verdict {
 // decisions lists an arm's decisions in the order of the set: every item at every
 // compaction that ran after it was stated, whether it was judged or not.
 func (l lens) decisions(arm string) []decision {
+	return l.all(func(name string) bool { return name == arm })
+}
+
+// all is decisions for all arms that are wanted.
+func (l lens) all(wanted func(arm string) bool) []decision {
 	judged := map[replay.DecisionKey]*replay.Judgement{}
 	for _, j := range l.record.Judgements {
 		judged[j.Decision()] = j
 	}
 	var list []decision
 	for _, e := range l.record.Episodes {
-		if e.Arm != arm || e.Replicate > 0 {
+		if !wanted(e.Arm) || e.Replicate > 0 {
 			continue
 		}
 		f := l.record.Fixture(e.Fixture)

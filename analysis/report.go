@@ -130,6 +130,8 @@ type Disagreement struct {
 	Title string       `json:"title,omitempty"`
 	Cell  pairing.Cell `json:"cell"`
 	By    pairing.By   `json:"by_reference"`
+	// Critical says that it is a failure that blocks by itself.
+	Critical bool `json:"critical"`
 	// Confirmed says whether the disagreement lasted when the pair was played again.
 	Confirmed *pairing.Confirmation `json:"confirmed"`
 	Turn      int                   `json:"turn,omitempty"`

@@ -93,6 +93,9 @@ type Compaction struct {
 	// SummariserInput holds what was sent to be summarised, by message id, where
 	// the compactor knows.
 	SummariserInput []string
+	// Instructions is what the summariser was told to do, beside the messages; empty
+	// where nothing was summarised or the compactor doesn't tell.
+	Instructions string
 }
 
 // CompactorIdentity is how a compactor names itself.

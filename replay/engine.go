@@ -24,6 +24,8 @@ type Engine struct {
 	// Progress hears of every episode that ends, in any order and from several
 	// goroutines at once; may be nil.
 	Progress func(*Episode)
+	// Wanted says whether a fixture is played under an arm; nil plays all under all.
+	Wanted func(f *fixtures.Fixture, arm string) bool
 }
 
 // Play plays every fixture under every arm, but for the episodes that the folder
@@ -50,7 +52,7 @@ func (e *Engine) PlayReplicate(ctx context.Context, folder *Folder, set []*fixtu
 		shared := &sharedStage{load: sync.OnceValues(func() (*staging, error) { return e.stage(f) })}
 		for _, arm := range arms {
 			key := Key{Fixture: f.Hash, Arm: arm.Name, Replicate: replicate}
-			if done[key] {
+			if done[key] || e.Wanted != nil && !e.Wanted(f, arm.Name) {
 				continue
 			}
 			if inner.Err() != nil {
@@ -98,6 +100,29 @@ func (e *Engine) playOne(ctx context.Context, folder *Folder, shared *sharedStag
 		e.Progress(episode)
 	}
 	return nil
+}
+
+// Compactions runs the compactions of a fixture through a compactor, as an episode
+// would, and nothing after them.
+func (e *Engine) Compactions(ctx context.Context, f *fixtures.Fixture, compactor Compactor) ([]CompactionRecord, error) {
+	st, err := e.stage(f)
+	if err != nil {
+		return nil, fmt.Errorf("fixture %s: %w", f.ConversationID, err)
+	}
+	p := &player{engine: e, stage: st, arm: Arm{Kind: CompactorArm, Compactor: compactor}, written: map[string]string{}, episode: &Episode{}}
+	if _, _, err := p.compact(ctx); err != nil {
+		return nil, fmt.Errorf("fixture %s: %w", f.ConversationID, err)
+	}
+	return p.episode.Compactions, nil
+}
+
+// Fork is the turn after which the agent speaks in a fixture.
+func (e *Engine) Fork(f *fixtures.Fixture) (int, error) {
+	st, err := e.stage(f)
+	if err != nil {
+		return 0, fmt.Errorf("fixture %s: %w", f.ConversationID, err)
+	}
+	return st.fork, nil
 }
 
 // finished are the keys whose episodes need not be played again.

@@ -477,7 +477,11 @@ func TestAnnotationsNeverLeaveTheExaminer(t *testing.T) {
 	set, recordings := []*fixtures.Fixture{own}, map[fixtures.Hash]*fixtures.Recording{
 		own.Hash: recording("S rules", "U never touch one", "A two", "U three", "A four", "U five", "A six", "U seven"),
 	}
-	shipped, err := fixtures.LoadUnmanifested(adversarial.Files(), "adversarial")
+	files, err := adversarial.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shipped, err := fixtures.LoadUnmanifested(files, "adversarial")
 	if err != nil {
 		t.Fatal(err)
 	}

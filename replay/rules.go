@@ -31,13 +31,19 @@ const (
 	RuleRole Rule = "role"
 	// RuleLanguage: what is written anew is in the language of the conversation.
 	RuleLanguage Rule = "language"
+	// RuleVoice: what is attributed to a speaker was said by that speaker.
+	RuleVoice Rule = "voice"
+	// RuleApproval: what is said to be approved was approved.
+	RuleApproval Rule = "approval"
+	// RuleLeak: the summariser's instructions stand nowhere in the output.
+	RuleLeak Rule = "leak"
 	// RuleSecondPass: the compactor accepts its own output.
 	RuleSecondPass Rule = "second_pass"
 )
 
 // Rules lists the rules in the order in which reports print them.
 func Rules() []Rule {
-	return []Rule{RulePairs, RuleConservation, RuleSmaller, RuleFits, RuleRole, RuleLanguage, RuleSecondPass}
+	return []Rule{RulePairs, RuleConservation, RuleSmaller, RuleFits, RuleRole, RuleLanguage, RuleVoice, RuleApproval, RuleLeak, RuleSecondPass}
 }
 
 // RuleResult says whether a rule held at a compaction. A rule that a compaction gives
@@ -70,6 +76,16 @@ func checkRules(input []CompactMessage, out *Compaction, record *CompactionRecor
 	add(RuleRole, changedRole(input, out.Messages))
 	if counter, known := changedLanguage(input, out.Messages); known {
 		add(RuleLanguage, counter)
+	}
+	said := speechOf(input)
+	if counter, known := changedVoice(said, out.Messages); known {
+		add(RuleVoice, counter)
+	}
+	if counter, known := inventedApproval(said, out.Messages); known {
+		add(RuleApproval, counter)
+	}
+	if counter, known := leaked(said, out.Messages, out.Instructions); known {
+		add(RuleLeak, counter)
 	}
 	return results
 }

@@ -39,7 +39,7 @@ func TestRules(t *testing.T) {
 		{"larger", input, nil, 120, map[Rule]string{RuleSmaller: "120 tokens, the input had 100", RuleFits: "120 tokens"}, nil},
 		{"beyond the window", input, nil, 60, map[Rule]string{RuleFits: "the window 50"}, nil},
 		{"another role by id", []CompactMessage{input[0], caller, result, said("m4", "user", "It fails because the clock is read twice.")}, nil, 10, map[Rule]string{RuleRole: "of the assistant and came back as of the user"}, nil},
-		{"another role by text", []CompactMessage{said("x", "assistant", english), caller, result, input[3]}, nil, 10, map[Rule]string{RuleRole: "what the user said came back as of the assistant", RuleConservation: "turn 1"}, nil},
+		{"another role by text", []CompactMessage{said("x", "assistant", english), caller, result, input[3]}, nil, 10, map[Rule]string{RuleRole: "what the user said came back as of the assistant", RuleVoice: "what the user said came back as the assistant's", RuleConservation: "turn 1"}, nil},
 		{"another language", []CompactMessage{summary(french, "m1", "m2", "m3", "m4")}, nil, 10, map[Rule]string{RuleLanguage: "in English, what was written anew in French"}, nil},
 		{"the same language", []CompactMessage{summary(english+" It was asked.", "m1", "m2", "m3", "m4")}, nil, 10, nil, nil},
 	}

@@ -18,7 +18,7 @@ func (t *textReport) test() {
 }
 
 func brief(c analysis.Comparison) string {
-	return fmt.Sprintf("%s, %s in %s, p(worse) %.4f", plural(c.Test.Losses, "loss"), plural(c.Test.Gains, "gain"), plural(c.Test.Pairs, "pair"), c.Test.PCluster)
+	return fmt.Sprintf("%s, %s in %s, p(worse) %s", plural(c.Test.Losses, "loss"), plural(c.Test.Gains, "gain"), plural(c.Test.Pairs, "pair"), pValue(c.Test.PCluster))
 }
 
 // testLines are the sentences about the pair test, for text and Markdown alike.
@@ -30,7 +30,7 @@ func testLines(r *analysis.Report) []string {
 	table := r.Pairs.ByReference[pairing.Replayed]
 	lines := []string{
 		fmt.Sprintf("both pass %d, losses %d, gains %d, both fail %d", table.BothPass, x.Losses, x.Gains, table.BothFail),
-		fmt.Sprintf("exact McNemar p(worse) %.4f, two-sided %.4f (mid-p %.4f, %.4f); by session group, which decides, p(worse) %.4f%s", x.PWorse, x.PTwo, x.PMidWorse, x.PMidTwo, x.PCluster, replicates(x)),
+		fmt.Sprintf("exact McNemar p(worse) %s, two-sided %s (mid-p %s, %s); by session group, which decides, p(worse) %s%s", pValue(x.PWorse), pValue(x.PTwo), pValue(x.PMidWorse), pValue(x.PMidTwo), pValue(x.PCluster), replicates(x)),
 	}
 	lines = append(lines, differenceLines(r)...)
 	lines = append(lines, conclusionLines(r)...)
@@ -90,7 +90,7 @@ func conclusionLines(r *analysis.Report) []string {
 	margin := points(x.Margin)
 	p := ""
 	if x.PNonInferior != nil {
-		p = fmt.Sprintf(" (p %.4f)", *x.PNonInferior)
+		p = fmt.Sprintf(" (p %s)", pValue(*x.PNonInferior))
 	}
 	var lines []string
 	switch x.Conclusion {
@@ -115,11 +115,19 @@ func sequentialLine(r *analysis.Report) []string {
 	if s.Sessions == 0 {
 		return nil
 	}
-	line := fmt.Sprintf("session by session in their random order: e-value %s after %s, anytime p %.4f", power10(s.Log10E), plural(s.Sessions, "session"), s.PAnytime)
+	line := fmt.Sprintf("session by session in their random order: e-value %s after %s, anytime p %s", power10(s.Log10E), plural(s.Sessions, "session"), pValue(s.PAnytime))
 	if s.CrossedAt != nil {
 		line += fmt.Sprintf("; harm was certain at session %d", *s.CrossedAt)
 	}
 	return []string{line}
+}
+
+// pValue prints a p value; a tiny one is not zero.
+func pValue(p float64) string {
+	if p < 0.0001 {
+		return "<0.0001"
+	}
+	return fmt.Sprintf("%.4f", p)
 }
 
 // power10 prints 10 to the x.
@@ -152,7 +160,7 @@ func controlLines(r *analysis.Report) []string {
 	if h == nil || h.Fixtures == 0 {
 		return lines
 	}
-	line := fmt.Sprintf("churn: of %s the candidate disagrees with the reference in %d, the reference with itself in %d, p(more) %.4f", plural(h.Fixtures, "fixture"), h.Candidate, h.Control, h.PMore)
+	line := fmt.Sprintf("churn: of %s the candidate disagrees with the reference in %d, the reference with itself in %d, p(more) %s", plural(h.Fixtures, "fixture"), h.Candidate, h.Control, pValue(h.PMore))
 	if h.Excess != nil && h.Low != nil {
 		line += fmt.Sprintf("; excess over noise %s (%.0f%% Tango interval %s to %s)", points(*h.Excess), 100*r.Settings.Confidence, points(*h.Low), points(*h.High))
 	}

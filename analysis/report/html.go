@@ -10,6 +10,8 @@ import (
 	"io"
 
 	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/pairing"
+	"github.com/doubletake-dev/doubletake/replay"
 )
 
 //go:embed html
@@ -18,9 +20,10 @@ var htmlFiles embed.FS
 // Page is what the page of a run shows.
 type Page struct {
 	Report *analysis.Report
-	// Pairs are the discordant pairs with their transcripts, as [Pairs] reads them. A
-	// disagreement of the report that is not among them is shown in short.
-	Pairs []Pair
+	// Record and Queue are the run with its discordant pairs, for their transcripts and
+	// contexts. A disagreement of the report that is not in the queue is shown in short.
+	Record *replay.Record
+	Queue  []pairing.Entry
 	// Figures are drawn elsewhere; one that is nil is left out.
 	Figures Figures
 }

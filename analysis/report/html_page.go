@@ -69,8 +69,8 @@ type tableView struct {
 type cellView struct {
 	Text string
 	Tone tone
-	// Number aligns to the right.
-	Number bool
+	// Number keeps on one line, Long gets room to be read in.
+	Number, Long bool
 }
 
 // disagreeView is the section of the disagreements.
@@ -92,7 +92,7 @@ func newPageView(page *Page) *pageView {
 			fmt.Sprintf("set %s %s: %s, %s, %s", Clean(r.Set.Name), Clean(r.Set.Version), plural(r.Set.Fixtures, "fixture"), plural(r.Set.Items, "item"), plural(r.Set.Decisions, "compaction decision")),
 			"made by " + Clean(r.Lineage.Program),
 		},
-		Disagree: newDisagreeView(r, page.Pairs),
+		Disagree: newDisagreeView(page),
 	}
 	v.Before = sections(linesSection("review", "Review", reviewedLines(r)))
 	v.After = sections(
@@ -168,7 +168,7 @@ func newTableView(caption string, rows [][]string) *tableView {
 		}
 		cells := make([]cellView, len(row))
 		for k, text := range row {
-			cells[k] = cellView{Text: Shorten(text, lineWidth), Number: isNumber(text)}
+			cells[k] = cellView{Text: Shorten(text, lineWidth), Number: isNumber(text), Long: len(text) > 40}
 		}
 		t.Rows = append(t.Rows, cells)
 	}
@@ -197,9 +197,14 @@ func gatesSection(r *analysis.Report) sectionView {
 	for i, g := range r.Gates {
 		rows[i+1] = append(rows[i+1], g.Reason)
 	}
+	for _, row := range rows { // the status beside the name, where a narrow screen shows it
+		status := row[4]
+		copy(row[2:5], row[1:4])
+		row[1] = status
+	}
 	table := newTableView("Behaviour: p of being worse; a row blocks where the change worsened it", rows)
 	for i := range table.Rows {
-		status := &table.Rows[i][4]
+		status := &table.Rows[i][1]
 		switch analysis.GateStatus(status.Text) {
 		case analysis.GatePass:
 			status.Tone = good
@@ -212,7 +217,7 @@ func gatesSection(r *analysis.Report) sectionView {
 	s := sectionView{"gates", "Gates", []partView{{Table: table}}}
 	for _, g := range r.Gates {
 		if g.Status == analysis.GateRegressed && len(g.NewlyLost) > 0 {
-			s.Parts = append(s.Parts, partView{Heading: "Newly lost: " + Clean(g.Name), Lines: some(g.NewlyLost)})
+			s.Parts = append(s.Parts, partView{Heading: "What is new in " + Clean(g.Name), Lines: some(g.NewlyLost)})
 		}
 	}
 	return s
@@ -349,7 +354,8 @@ func lineageSection(r *analysis.Report) sectionView {
 }
 
 // newDisagreeView shows the disagreements, with the pairs of those that have one.
-func newDisagreeView(r *analysis.Report, pairs []Pair) disagreeView {
+func newDisagreeView(page *Page) disagreeView {
+	r := page.Report
 	v := disagreeView{Title: fmt.Sprintf("Disagreements: none in %s", plural(r.Pairs.Total, "pair"))}
 	n := min(len(r.Disagreements), mostPairs)
 	if n == 0 {
@@ -357,14 +363,19 @@ func newDisagreeView(r *analysis.Report, pairs []Pair) disagreeView {
 	}
 	v.Title = fmt.Sprintf("Disagreements: %d of %s", len(r.Disagreements), plural(r.Pairs.Total, "pair"))
 	v.Cut = len(r.Disagreements) - n
-	byID := map[string]*Pair{}
-	for i := range pairs {
-		byID[pairs[i].Entry.ID] = &pairs[i]
+	entries := map[string]*pairing.Entry{}
+	for i := range page.Queue {
+		entries[page.Queue[i].ID] = &page.Queue[i]
 	}
 	for i := range n {
 		d := &r.Disagreements[i]
-		p := newPairView(i+1, r, d, byID[d.ID], &room{min(pairBytes, pairsBytes/n)})
-		v.Pairs = append(v.Pairs, p)
+		// A pair is read when it is shown, so that the contexts of one are in memory at
+		// a time.
+		var pair *pairOf
+		if entry := entries[d.ID]; entry != nil && page.Record != nil {
+			pair = readPair(page.Record, entry)
+		}
+		v.Pairs = append(v.Pairs, newPairView(i+1, r, d, pair, &room{min(pairBytes, pairsBytes/n)}))
 	}
 	return v
 }

@@ -32,7 +32,7 @@ func reviewedLines(r *analysis.Report) []string {
 }
 
 func outcomeLine(verdict analysis.Verdict, x *analysis.Test) string {
-	return fmt.Sprintf("%s; %s, %s in %s, p(worse) %.4f", verdict, plural(x.Losses, "loss"), plural(x.Gains, "gain"), plural(x.Pairs, "pair"), x.PCluster)
+	return fmt.Sprintf("%s; %s, %s in %s, p(worse) %s", verdict, plural(x.Losses, "loss"), plural(x.Gains, "gain"), plural(x.Pairs, "pair"), pValue(x.PCluster))
 }
 
 func (t *textReport) reviewed() {

@@ -41,7 +41,7 @@ func movedLine(r *analysis.Report) string {
 	line := "kept and lost are against the incumbent, by item and compaction"
 	for _, class := range fixtures.Classes() {
 		if m := r.Moved[class]; m.PWorse != nil {
-			line += fmt.Sprintf("; %s p(worse) %.4f over %d groups", class, *m.PWorse, m.Groups)
+			line += fmt.Sprintf("; %s p(worse) %s over %d groups", class, pValue(*m.PWorse), m.Groups)
 		}
 	}
 	return line
@@ -161,7 +161,7 @@ func sliceTable(r *analysis.Report) [][]string {
 		}
 		p, adjusted := "-", "-"
 		if s.PWorse != nil {
-			p, adjusted = fmt.Sprintf("%.4f", *s.PWorse), fmt.Sprintf("%.4f", *s.PAdjusted)
+			p, adjusted = pValue(*s.PWorse), pValue(*s.PAdjusted)
 		}
 		if s.Marked {
 			adjusted += " *"

@@ -108,38 +108,83 @@ func (t *textReport) disagreements() {
 		return
 	}
 	t.title(fmt.Sprintf("Disagreements: %d of %s, all in the review queue", len(r.Disagreements), plural(r.Pairs.Total, "pair")))
-	for i, d := range r.Disagreements {
-		if i > 0 {
-			t.printf("\n")
+	list := worstFirst(r.Disagreements)
+	const detailed = 5 // a person reads on in the queue
+	for i := range list {
+		switch {
+		case i >= detailed && len(list) > detailed+2:
+			t.line(&list[i], i == detailed)
+		default:
+			t.detail(&list[i], i > 0)
 		}
-		label := t.paint(colorBad, "LOSS")
-		if d.Cell == pairing.Gain {
-			label = t.paint(colorGood, "GAIN")
+	}
+}
+
+// worstFirst puts what blocks by itself first and gains last.
+func worstFirst(list []analysis.Disagreement) []analysis.Disagreement {
+	rank := func(d *analysis.Disagreement) int {
+		switch {
+		case d.Critical:
+			return 0
+		case d.Cell == pairing.Loss && slices.ContainsFunc(d.Items, func(f pairing.ItemFate) bool { return f.Second == replay.Contradicted }):
+			return 1
+		case d.Cell == pairing.Loss:
+			return 2
 		}
-		t.printf("  %s  %s", label, t.paint("1", Clean(d.ID)))
-		if d.By == pairing.Accepted {
-			t.printf("  (against an accepted trace)")
-		}
-		if c := d.Confirmed; c != nil {
-			t.printf("  %s: the same in %d of %d further plays", c.Label, c.Same, c.Plays)
-		}
+		return 3
+	}
+	sorted := slices.Clone(list)
+	slices.SortStableFunc(sorted, func(a, b analysis.Disagreement) int { return rank(&a) - rank(&b) })
+	return sorted
+}
+
+func (t *textReport) label(d *analysis.Disagreement) string {
+	switch {
+	case d.Cell == pairing.Gain:
+		return t.paint(colorGood, "GAIN")
+	case d.Critical:
+		return t.paint(colorBad, "CRITICAL LOSS")
+	}
+	return t.paint(colorBad, "LOSS")
+}
+
+// line prints a disagreement in one line.
+func (t *textReport) line(d *analysis.Disagreement, first bool) {
+	if first {
 		t.printf("\n")
-		if d.Title != "" {
-			t.wrap(8, d.Title)
-		}
-		for _, item := range d.Items {
-			t.wrap(8, fate(r, item))
-		}
-		if d.Turn > 0 {
-			room := max(t.style.Width-10, 40)
-			baseline, candidate := excerpts(d.Baseline, d.Candidate, room)
-			t.printf("        turn %d is where they part:\n", d.Turn)
-			t.printf("          %s %s\n", Clean(r.Baseline), baseline)
-			t.printf("          %s %s\n", Clean(r.Candidate), candidate)
-		}
-		for _, c := range d.Checks {
-			t.printf("        %s\n", Shorten(c, max(t.style.Width-8, 40)))
-		}
+	}
+	t.printf("  %s  %s  %s\n", t.label(d), Clean(d.ID), Shorten(d.Title, max(t.style.Width-len(d.ID)-12, 20)))
+}
+
+// detail prints what was lost and what came of it.
+func (t *textReport) detail(d *analysis.Disagreement, apart bool) {
+	r := t.r
+	if apart {
+		t.printf("\n")
+	}
+	t.printf("  %s  %s", t.label(d), t.paint("1", Clean(d.ID)))
+	if d.By == pairing.Accepted {
+		t.printf("  (against an accepted trace)")
+	}
+	if c := d.Confirmed; c != nil {
+		t.printf("  %s: the same in %d of %d further plays", c.Label, c.Same, c.Plays)
+	}
+	t.printf("\n")
+	if d.Title != "" {
+		t.wrap(8, d.Title)
+	}
+	for _, item := range d.Items {
+		t.wrap(8, fate(r, item))
+	}
+	if d.Turn > 0 {
+		room := max(t.style.Width-10, 40)
+		baseline, candidate := excerpts(d.Baseline, d.Candidate, room)
+		t.printf("        turn %d is where they part:\n", d.Turn)
+		t.printf("          %s %s\n", Clean(r.Baseline), baseline)
+		t.printf("          %s %s\n", Clean(r.Candidate), candidate)
+	}
+	for _, c := range d.Checks {
+		t.printf("        %s\n", Shorten(c, max(t.style.Width-8, 40)))
 	}
 }
 
@@ -227,19 +272,22 @@ func (t *textReport) items() {
 	if line := movedLine(r); line != "" {
 		t.printf("  %s\n", line)
 	}
-	for _, pin := range r.Pins {
-		t.wrap(2, "broken pin: "+pin)
-	}
-	const most = 8
-	for i, voice := range r.Voice {
-		if i == most {
-			t.printf("  and %d more in another voice (report.json has all)\n", len(r.Voice)-most)
-			break
-		}
-		t.wrap(2, "another voice: "+voice)
-	}
+	t.some("broken pin", r.Pins)
+	t.some("another voice", r.Voice)
 	t.retention()
 	t.judge()
+}
+
+// some prints the first of a list; report.json has all.
+func (t *textReport) some(what string, list []string) {
+	const most = 8
+	for i, line := range list {
+		if i == most {
+			t.printf("  %s: and %d more (report.json has all)\n", what, len(list)-most)
+			return
+		}
+		t.wrap(2, what+": "+line)
+	}
 }
 
 // retention prints what was kept by age and by compaction.
@@ -306,6 +354,9 @@ func gateValue(g analysis.Gate, v *float64) string {
 	case v == nil:
 		return "-"
 	case isTest(name):
+		if *v < 0.0001 {
+			return "p<0.0001"
+		}
 		return fmt.Sprintf("p=%.4f", *v)
 	case slices.Contains(countGates(), name), name == "latency_ms", name == "tokens_per_query":
 		return fmt.Sprintf("%.0f", *v)

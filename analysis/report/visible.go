@@ -124,6 +124,9 @@ func whereStands(text string, parts []string) []stretch {
 // apart finds the stretches in which two texts differ: from the first word that is not
 // the same to the last. Texts that have little in common have none.
 func apart(a, b string) (stretch, stretch) {
+	if a == b {
+		return stretch{}, stretch{}
+	}
 	start := 0
 	for start < min(len(a), len(b)) && a[start] == b[start] {
 		start++
@@ -135,14 +138,18 @@ func apart(a, b string) (stretch, stretch) {
 	if start+end < min(len(a), len(b))/4 {
 		return stretch{}, stretch{}
 	}
-	for start > 0 && wordByte(a[start-1]) {
+	// Not from the middle of a word, nor to the middle of one.
+	for start > 0 && wordByte(a[start-1]) && (wordAt(a, start) || wordAt(b, start)) {
 		start--
 	}
-	for end > 0 && wordByte(a[len(a)-end]) {
+	for end > 0 && wordByte(a[len(a)-end]) && (wordAt(a, len(a)-end-1) || wordAt(b, len(b)-end-1)) {
 		end--
 	}
 	return stretch{start, len(a) - end}, stretch{start, len(b) - end}
 }
+
+// wordAt says whether the text has a byte of a word at that place.
+func wordAt(text string, i int) bool { return i >= 0 && i < len(text) && wordByte(text[i]) }
 
 // wordByte says whether a byte is inside a word; all that is not ASCII is.
 func wordByte(c byte) bool {

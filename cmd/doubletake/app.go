@@ -171,11 +171,15 @@ func finish(command *cli.Command, path string) {
 		interspersed(command)
 		return
 	}
-	command.Action = func(c *cli.Context) error {
-		if c.Args().Present() {
-			return unknownCommand(command.Subcommands, path, c.Args().First())
+	if command.Action != nil {
+		interspersed(command) // it does something by itself, too
+	} else {
+		command.Action = func(c *cli.Context) error {
+			if c.Args().Present() {
+				return unknownCommand(command.Subcommands, path, c.Args().First())
+			}
+			return cli.ShowSubcommandHelp(c)
 		}
-		return cli.ShowSubcommandHelp(c)
 	}
 	for _, sub := range command.Subcommands {
 		finish(sub, path+" "+sub.Name)

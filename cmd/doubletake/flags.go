@@ -21,6 +21,22 @@ func stringFlag(name, usage string, aliases ...string) *cli.StringFlag {
 	return &cli.StringFlag{Name: name, Usage: usage, Aliases: aliases, EnvVars: twin(name)}
 }
 
+// listFlag is a flag that may be given several times. The library would add what the
+// command line says to what the environment says; here one goes over the other, so that
+// list reads the environment itself.
+func listFlag(name, usage string, aliases ...string) *cli.StringSliceFlag {
+	return &cli.StringSliceFlag{Name: name, Usage: usage + " [$" + twin(name)[0] + ", with commas between]", Aliases: aliases}
+}
+
+// list is what a listFlag has.
+func list(c *cli.Context, name string) []string {
+	values := c.StringSlice(name)
+	if len(values) == 0 {
+		values = strings.Split(os.Getenv(twin(name)[0]), ",")
+	}
+	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return strings.TrimSpace(v) == "" })
+}
+
 func setFlag() cli.Flag {
 	return stringFlag("set", "the set of fixtures, a `DIR`; default: the one that ships with the program")
 }
@@ -35,7 +51,7 @@ func nightFlags() []cli.Flag {
 		stringFlag("config", "read the config `FILE`; default: ./"+configFile+" if there is one", "c"),
 		setFlag(),
 		stringFlag("out", "the run directory, a `DIR`; the same command goes on with what lies there; default: runs/<time>-<id>"),
-		&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, Usage: "also write the report to `FILE`, by its extension .json, .md, .html or .txt (repeatable)", EnvVars: twin("output")},
+		listFlag("output", "also write the report to `FILE`, by its extension .json, .md, .html or .txt (repeatable)", "o"),
 		stringFlag("base-url", "the OpenAI-compatible endpoint, a `URL` that ends in /v1; default: OPENAI_BASE_URL, else the embedded offline provider"),
 		stringFlag("model", "the agent's model, by `NAME`"),
 		stringFlag("judge-model", "the judge's model, by `NAME`; default: the agent's"),
@@ -43,7 +59,7 @@ func nightFlags() []cli.Flag {
 		stringFlag("cache", "answers: off, read, write or only (never ask the provider); `MODE`, default write"),
 		stringFlag("cache-dir", "where answers are stored, a `DIR`; default: the user's cache folder"),
 		&cli.IntFlag{Name: "seed", Usage: "the seed `N` that goes with every request", DefaultText: "7", EnvVars: twin("seed")},
-		&cli.StringSliceFlag{Name: "fixture", Usage: "play only the fixture `ID` (repeatable)", EnvVars: twin("fixture")},
+		listFlag("fixture", "play only the fixture `ID` (repeatable)"),
 		stringFlag("stop", "early: stop once harm is certain at the level of the test; never (the default): play everything; `WHEN`"),
 		&cli.IntFlag{Name: "replicates", Usage: "play each episode `N` times; the test takes the means", DefaultText: "1", EnvVars: twin("replicates")},
 		rubricFlag(),
@@ -107,9 +123,10 @@ func interspersed(command *cli.Command) {
 // explicitFlags writes the flags that stood before the arguments again.
 func explicitFlags(c *cli.Context, flags []cli.Flag) []string {
 	var out []string
+	given := c.LocalFlagNames() // those of the command line, not of the environment
 	for _, f := range flags {
 		name := f.Names()[0]
-		if !c.IsSet(name) {
+		if !slices.ContainsFunc(f.Names(), func(name string) bool { return slices.Contains(given, name) }) {
 			continue
 		}
 		switch f.(type) {

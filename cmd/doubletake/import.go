@@ -5,15 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/doubletake-dev/doubletake/analysis/report"
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/fixtures/recording"
+	"github.com/doubletake-dev/doubletake/fixtures/redact"
 )
 
 func importCommand() *cli.Command {
@@ -33,6 +37,8 @@ goes through a temporary file in TMPDIR (else /var/tmp).
 			&cli.StringFlag{Name: "out", Usage: "write the recordings to `DIR`", EnvVars: twin("out")},
 			&cli.StringFlag{Name: "format", Usage: "auto, or one of " + strings.Join(recording.FormatNames(), ", "), Value: recording.Auto, EnvVars: twin("format")},
 			&cli.StringFlag{Name: "fixtures", Usage: "draft fixtures: auto (for recordings with compactions), all or none", Value: "auto", EnvVars: twin("fixtures")},
+			&cli.BoolFlag{Name: "no-redact", Usage: "leave credentials, e-mail addresses and home folders as they are", EnvVars: twin("no-redact")},
+			&cli.BoolFlag{Name: "rules", Usage: "list what is taken out, and read nothing", EnvVars: twin("rules")},
 			jsonFlag(),
 		},
 		Action: runImport,
@@ -40,6 +46,13 @@ goes through a temporary file in TMPDIR (else /var/tmp).
 }
 
 func runImport(c *cli.Context) error {
+	redactor, err := redact.New()
+	if err != nil {
+		return err
+	}
+	if c.Bool("rules") {
+		return printRules(c.App.Writer, redactor)
+	}
 	if !c.Args().Present() {
 		return usageError("import wants files, folders or patterns (doubletake import --help)")
 	}
@@ -50,8 +63,13 @@ func runImport(c *cli.Context) error {
 	if drafts != "auto" && drafts != "all" && drafts != "none" {
 		return usageError("--fixtures %q: want auto, all or none", drafts)
 	}
+	change := redactor.Record
+	if c.Bool("no-redact") {
+		fmt.Fprintln(c.App.ErrWriter, "warning: nothing is taken out: a recording that is shared may give away keys, addresses and names")
+		change = nil
+	}
 	summary, err := recording.Import(c.Context, c.Args().Slice(), recording.Options{
-		Format: c.String("format"), OutDir: c.String("out"),
+		Format: c.String("format"), OutDir: c.String("out"), Redact: change,
 		Progress: func(p recording.Progress) {
 			fmt.Fprintf(c.App.ErrWriter, "[%d/%d] %s: %s\n", p.Done, p.Total, report.Clean(p.File.File), outcome(p.File))
 		},
@@ -68,14 +86,40 @@ func runImport(c *cli.Context) error {
 		enc := json.NewEncoder(c.App.Writer)
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
-		err = enc.Encode(summary)
-	} else {
-		err = printImport(c.App.Writer, summary)
+		err = enc.Encode(struct {
+			recording.Summary
+			Redacted map[redact.Kind]int `json:"redacted"`
+		}{summary, redactor.Counts()})
+	} else if err = printImport(c.App.Writer, summary); err == nil && change != nil {
+		err = printRedacted(c.App.Writer, redactor.Counts())
 	}
 	if err == nil && summary.Recordings == 0 {
 		err = usageError("nothing was imported")
 	}
 	return err
+}
+
+// printRedacted says what was taken out, by kind.
+func printRedacted(out io.Writer, counts map[redact.Kind]int) error {
+	if len(counts) == 0 {
+		_, err := fmt.Fprintln(out, "redacted: nothing was found to take out (read what you share all the same)")
+		return err
+	}
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
+	}
+	_, err := fmt.Fprintf(out, "redacted: %s (--no-redact leaves them)\n", strings.Join(parts, ", "))
+	return err
+}
+
+// printRules lists what is taken out.
+func printRules(out io.Writer, r *redact.Redactor) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, rule := range r.Rules() {
+		fmt.Fprintf(w, "%s\t%s\n", rule.Kind, report.Clean(rule.Description))
+	}
+	return w.Flush()
 }
 
 func outcome(f recording.FileSummary) string {

@@ -202,6 +202,9 @@ func (m *mutation) String() string {
 // mutationsOf lists the mutations of a fixture. Those that are played cover every
 // item, kind and style; every wording comes in those that are only read.
 func mutationsOf(f *fixtures.Fixture, texts map[string]itemTexts) (played, read []*mutation) {
+	if f.Shape == "language drift" {
+		return nil, nil // the denials are English, and these conversations are not
+	}
 	n := len(f.ConversationID) // so that fixtures meet different styles
 	mutate := func(k kind, item, text string, only int) *mutation {
 		n++
@@ -225,7 +228,9 @@ func mutationsOf(f *fixtures.Fixture, texts map[string]itemTexts) (played, read 
 			slices.Reverse(turned)
 			slices.Reverse(softened)
 		}
-		played = append(played, mutate(turns, item.ID, turned[0], -1))
+		if len(turned) > 0 { // a question can be turned around by written texts alone
+			played = append(played, mutate(turns, item.ID, turned[0], -1))
+		}
 		if i%2 == 0 || f.AcceptedTrace != nil { // there the recorded messages are more than fit
 			played = append(played, mutate(drops, item.ID, "", -1))
 		} else {
@@ -297,6 +302,9 @@ func (m *mutation) examine(f *fixtures.Fixture, key replay.Key, verdicts map[rep
 				want = m.kind.verdicts()
 			}
 			have := verdicts[replay.DecisionKey{Key: key, Compaction: point, Item: item.ID}]
+			if f.StatusAt(item, turn) != fixtures.Active {
+				want = []replay.Verdict{replay.Retired, replay.Stale}
+			}
 			if !slices.Contains(want, have) {
 				complaints = append(complaints, fmt.Sprintf("compaction %d, item %s (%q): %q, want one of %q", point, item.ID, item.Literal, have, want))
 			}

@@ -114,7 +114,8 @@ func loadSet(dir string) (*fixtures.Set, error) {
 
 func setFiles(dir string) (fs.FS, string, error) {
 	if dir == "" {
-		return adversarial.Files(), shippedSet, nil
+		files, err := adversarial.Files()
+		return files, shippedSet, err
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -134,7 +135,7 @@ func (n *night) load() (err error) {
 	if n.set, err = loadSet(dir); err != nil {
 		return err
 	}
-	if n.fixtures, err = n.set.Select(n.cli.StringSlice("fixture")); err != nil {
+	if n.fixtures, err = n.set.Select(list(n.cli, "fixture")); err != nil {
 		return err
 	}
 	n.verdict = n.config.analysis()
@@ -405,7 +406,7 @@ func (n *night) finish(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, path := range n.cli.StringSlice("output") {
+	for _, path := range list(n.cli, "output") {
 		if err := writeReport(path, found); err != nil {
 			return err
 		}

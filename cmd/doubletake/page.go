@@ -12,7 +12,7 @@ import (
 
 // pageOf is the page of a run, its pairs with their transcripts and its plots with it.
 func pageOf(found *analysis.Night) (report.Page, error) {
-	page := report.Page{Report: found.Report, Pairs: report.Pairs(found.Record, found.Queue)}
+	page := report.Page{Report: found.Report, Record: found.Record, Queue: found.Queue}
 	figures, err := figuresOf(found.Report)
 	if err != nil {
 		return page, err

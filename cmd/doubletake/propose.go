@@ -35,7 +35,7 @@ on the labelled sample of public recordings where they are in the folder --recor
    doubletake fixtures propose session.jsonl --class constraint --min-score 0.7
    doubletake fixtures propose --measure`,
 		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "class", Usage: "only this `CLASS`: constraint, commitment, open_question or reference (repeatable)", EnvVars: twin("class")},
+			listFlag("class", "only this `CLASS`: constraint, commitment, open_question or reference (repeatable)"),
 			&cli.Float64Flag{Name: "min-score", Usage: "only candidates with at least this `SCORE`, from 0 to 1", Value: annotate.DefaultMinScore, EnvVars: twin("min-score")},
 			&cli.BoolFlag{Name: "tool-results", Usage: "also plain facts in results of tools, such as the branch that git is on", EnvVars: twin("tool-results")},
 			&cli.BoolFlag{Name: "measure", Usage: "print precision and recall by class", EnvVars: twin("measure")},
@@ -52,7 +52,7 @@ func runPropose(c *cli.Context) error {
 		return usageError("--min-score %v: want a number from 0 to 1", opts.MinScore)
 	}
 	opts.MinScore = max(opts.MinScore, 0.001) // 0 would ask for the default
-	for _, name := range c.StringSlice("class") {
+	for _, name := range list(c, "class") {
 		if !slices.Contains(fixtures.Classes(), fixtures.Class(name)) {
 			return usageError("--class %q: want constraint, commitment, open_question or reference", name)
 		}

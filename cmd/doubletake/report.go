@@ -30,7 +30,7 @@ exit code is that of the run's verdict.
    doubletake report night --plots plots`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: "text, json, md or html; `FORMAT`", Value: "text", EnvVars: twin("format")},
-			&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, Usage: "also write the report to `FILE`, by its extension .json, .md, .html or .txt (repeatable)", EnvVars: twin("output")},
+			listFlag("output", "also write the report to `FILE`, by its extension .json, .md, .html or .txt (repeatable)", "o"),
 			stringFlag("plots", "draw the effect, the evidence, the retention and the power into the folder `DIR`, each as .svg and .png, light and dark"),
 			jsonFlag(),
 			&cli.BoolFlag{Name: "strict", Usage: "exit with 4 where the result is inconclusive", EnvVars: twin("strict")},
@@ -43,7 +43,7 @@ exit code is that of the run's verdict.
 			if err != nil {
 				return err
 			}
-			for _, path := range c.StringSlice("output") {
+			for _, path := range list(c, "output") {
 				if err := writeReport(path, found); err != nil {
 					return err
 				}

@@ -33,7 +33,11 @@ type countingProvider struct {
 
 func newCountingProvider(t *testing.T) *countingProvider {
 	t.Helper()
-	library, err := offline.LoadLibrary(adversarial.Files())
+	files, err := adversarial.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	library, err := offline.LoadLibrary(files)
 	if err != nil {
 		t.Fatal(err)
 	}

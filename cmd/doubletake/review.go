@@ -15,11 +15,22 @@ import (
 
 func reviewCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "review",
-		Usage: "look at the discordant pairs of a run",
-		Description: `   doubletake review list night
+		Name:      "review",
+		Usage:     "decide the discordant pairs of a run, on a local page or at the terminal",
+		ArgsUsage: "[RUN]",
+		Description: `Serves a page on this machine alone, prints its address and opens a browser; Ctrl-C ends
+it. RUN is a run directory; without one it is the newest below runs/. Each verdict is on
+the disk before the page says so.
+
+The page is blind: the sides of a pair are shuffled, and arms, sizes, outcomes and the
+fates of the items are shown once the verdict is in. --open names them from the start,
+for triage; such verdicts are recorded as not blind.
+
+   doubletake review night
+   doubletake review night --as maria --no-browser
+   doubletake review list night
    doubletake review show night forbidden-directory`,
-		Subcommands: []*cli.Command{reviewList(), reviewShow(), reviewDecide(), reviewUndo(), reviewAssign(), reviewStats()},
+		Subcommands: []*cli.Command{reviewList(), reviewShow(), reviewDecide(), reviewUndo(), reviewAssign(), reviewStats(), reviewExport(), reviewImport(), reviewLabels()},
 	}
 }
 

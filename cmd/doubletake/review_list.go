@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"text/tabwriter"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -206,26 +205,13 @@ func (r *reviewed) filter(c *cli.Context) (func(i int) bool, error) {
 	}, nil
 }
 
-// minutes estimates how long what is undecided will take, from how long earlier
-// verdicts took.
+// minutes estimates how long what is undecided will take.
 func (r *reviewed) minutes() float64 {
-	const guess = 90.0 // seconds a pair, before anybody decided
-	var seconds []float64
-	for _, v := range r.verdicts {
-		if v.Seconds > 0 {
-			seconds = append(seconds, v.Seconds)
-		}
-	}
-	each := guess
-	if len(seconds) > 0 {
-		slices.Sort(seconds)
-		each = seconds[len(seconds)/2]
-	}
 	left := 0
 	for _, s := range r.standings {
 		if s.State == pairing.Undecided {
 			left++
 		}
 	}
-	return (time.Duration(each*float64(left)) * time.Second).Minutes()
+	return pairing.MinutesLeft(r.verdicts, left)
 }

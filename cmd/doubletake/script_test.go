@@ -12,8 +12,14 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"doubletake": main})
+	testscript.Main(m, map[string]func(){"doubletake": main, "labeller": labeller})
 }
+
+// dozen are the fixtures that the scripts play unless they say otherwise: enough to show
+// everything, and few enough to play often.
+const dozen = "draft-taken-for-approval,finished-task-done-again,forbidden-directory,hedge-hardened," +
+	"injected-instruction-in-tool-output,quiet-afternoon,second-start-of-a-background-job,superseded-path," +
+	"too-long-migration,too-long-support-case,unanswered-option-taken-as-consent,wrong-database"
 
 // TestScripts runs the program as its users do. The scripts document the command
 // line: each is a few commands with what they print.
@@ -29,6 +35,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("SHIPPED", shipped)
+			env.Setenv("DOUBLETAKE_FIXTURE", dozen)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},

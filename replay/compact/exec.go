@@ -214,6 +214,7 @@ func (e *Exec) Compact(ctx context.Context, req *replay.CompactRequest) (*replay
 	if err != nil {
 		return e.failed(fmt.Sprintf("the compactor printed %v", err), stderr), nil
 	}
+	out.Instructions = e.options.Instructions
 	if out.Identity.Name == "" {
 		out.Identity.Name = e.options.Name
 	}

@@ -165,11 +165,13 @@ func (s *summariser) write(ctx context.Context, req *replay.CompactRequest, olde
 	if name == "" {
 		name = req.Model
 	}
+	closing := fmt.Sprintf("Write the summary now, in at most %d tokens.", limit)
+	out.Instructions = s.prompt + "\n\n" + closing
 	reply, err := s.model.Complete(ctx, &replay.Request{
 		Model: name,
 		Messages: []fixtures.Message{
 			{Role: fixtures.RoleSystem, Content: s.prompt},
-			{Role: fixtures.RoleUser, Content: fmt.Sprintf("%s\n\nWrite the summary now, in at most %d tokens.", fence(Transcript(older)), limit)},
+			{Role: fixtures.RoleUser, Content: fence(Transcript(older)) + "\n\n" + closing},
 		},
 		Seed: req.Seed, MaxTokens: limit, Replicate: req.Replicate, Fresh: req.Fresh,
 	})

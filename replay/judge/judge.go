@@ -29,6 +29,8 @@ type Judge struct {
 	Concurrency int
 	// Controls is how many controls of each kind are planted; 0 for none.
 	Controls int
+	// Skip says which compactions need no verdicts; nil for none.
+	Skip func(*replay.Episode, *replay.CompactionRecord) bool
 	// Progress hears how many of the decisions are judged; may be nil.
 	Progress func(done, total int)
 }
@@ -136,7 +138,7 @@ func (j *Judge) open(record *replay.Record) [][]decision {
 		var decisions []decision
 		for i := range e.Compactions {
 			c := &e.Compactions[i]
-			if c.Status != replay.Compacted {
+			if c.Status != replay.Compacted || j.Skip != nil && j.Skip(e, c) {
 				continue
 			}
 			read := sync.OnceValues(func() (*evidence, error) { return readEvidence(record, e, c) })

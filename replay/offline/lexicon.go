@@ -393,7 +393,7 @@ func lexeme(word string) (string, mark) {
 	case "maybe", "perhaps", "ideally", "preferably", "probably", "possibly", "presumably", "might", "could", "optional", "optionally",
 		"likely", "apparently", "seemingly", "suspect", "suspected", "unconfirmed", "unverified", "uncertain", "unsure", "unclear",
 		"tentative", "tentatively", "provisionally", "supposedly", "guess", "hopefully", "seems", "appears",
-		"vielleicht", "wahrscheinlich", "vermutlich", "eventuell", "möglicherweise", "quizás", "quizá", "probablemente", "posiblemente", "peut":
+		"möglichst", "vielleicht", "wahrscheinlich", "vermutlich", "eventuell", "möglicherweise", "quizás", "quizá", "probablemente", "posiblemente", "peut":
 		return word, markHedge | markFiller
 	case "may":
 		return word, markPermits | markFiller

@@ -225,6 +225,9 @@ func (r *Reading) judge(c *statement, from, to int32) *judged {
 			return j
 		}
 	}
+	if apart && (r.replacedIn(c, from)|r.replacedIn(c, to))&^w.matched != 0 {
+		return j // one of the two has another value, so together they support nothing
+	}
 	if j.coverage < enough-1e-9 || c.strong != 0 && w.matched&c.strong == 0 {
 		if !apart && r.chooses(c, w, from) {
 			j.score, j.reason = max(j.coverage, enough), "question closed"
@@ -245,6 +248,11 @@ func (r *Reading) judge(c *statement, from, to int32) *judged {
 		j.score -= 0.05
 	}
 	return j
+}
+
+// replacedIn is what a segment by itself puts another value in the place of.
+func (r *Reading) replacedIn(c *statement, segment int32) uint64 {
+	return r.replaced(c, r.match(c, r.segments[segment].first, r.segments[segment].last))
 }
 
 // chooses says whether the segment decides for one of the options of an open

@@ -165,7 +165,11 @@ func TestDetails(t *testing.T) {
 // The examiner's notes stay with the examiner: over the whole shipped set no probe
 // holds an item's probe, expected answer or check, but for what the recording says.
 func TestNoProbeHoldsAnAnnotation(t *testing.T) {
-	set, err := fixtures.LoadSet(adversarial.Files(), "adversarial")
+	files, err := adversarial.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := fixtures.LoadSet(files, "adversarial")
 	if err != nil {
 		t.Fatal(err)
 	}

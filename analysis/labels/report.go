@@ -1,0 +1,265 @@
+package labels
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/doubletake-dev/doubletake/analysis/agreement"
+	"github.com/doubletake-dev/doubletake/pairing/labelling"
+)
+
+// What every report ends with.
+const (
+	NotAssessed = "not-assessed"
+	Advisory    = agreement.Advisory
+)
+
+// Report is what the labels of a run say. Agreement is that before any adjudication: there
+// is none here, and a claim on which people differ stays disputed.
+type Report struct {
+	Run    string          `json:"run"`
+	Frame  labelling.Frame `json:"pairs"`
+	Cases  int             `json:"cases"` // that can be labelled
+	Claims int             `json:"claims"`
+	// Capture counts samples by how well their output was captured, Producer by how the
+	// episode ended. Failed captures are in no other count.
+	Capture  map[labelling.CaptureStatus]int `json:"capture"`
+	Producer map[string]int                  `json:"producerStatus"`
+	Coverage map[labelling.Coverage]int      `json:"claimCoverage"`
+	// Stale counts ratings of cases that have changed since, which count nowhere else.
+	Stale    int            `json:"stale"`
+	Literals []LiteralTally `json:"literalChecks"`
+	People   People         `json:"human"`
+	Judge    JudgeReport    `json:"judge"`
+	// Rates are of people's labels alone.
+	Rates []Rate   `json:"rates"`
+	Notes []string `json:"notes"`
+
+	ReleaseDecision string `json:"releaseDecision"` // always not-assessed
+	JudgeUse        string `json:"judgeUse"`        // always advisory-only
+}
+
+// Tally counts what raters of one kind said.
+type Tally struct {
+	Raters []string `json:"raters"`
+	// ReviewState counts the cases: reviewed where a rater of this kind reviewed it, else
+	// withheld where one withheld, else not reviewed.
+	ReviewState map[labelling.ReviewState]int `json:"reviewState"`
+	// Labels counts ratings of claims, TruthGrounding the same by truth, then grounding.
+	Labels         int                                             `json:"labels"`
+	TruthGrounding map[labelling.Truth]map[labelling.Grounding]int `json:"truthByGrounding"`
+	// Quality counts scores by criterion; null is unscored.
+	Quality map[string]map[string]int `json:"quality"`
+}
+
+// People is what people said.
+type People struct {
+	Tally
+	Truth     agreement.Report `json:"truth"`
+	Grounding agreement.Report `json:"grounding"`
+	// ByCriterion is the agreement on each criterion of quality.
+	ByCriterion map[string]agreement.Report `json:"qualityAgreement"`
+}
+
+// JudgeReport is what judges said, and how that compares with people. It is advisory.
+type JudgeReport struct {
+	Tally
+	// Truth and Grounding are nil without a judge.
+	Truth     *agreement.Judge `json:"truth"`
+	Grounding *agreement.Judge `json:"grounding"`
+}
+
+// LiteralTally counts literal checks by the text that was looked at.
+type LiteralTally struct {
+	Text    string `json:"text"` // output, or a role of evidence
+	Present int    `json:"annotated-text-present"`
+	Abstain int    `json:"abstain"`
+}
+
+// Options say how labels are looked at.
+type Options struct {
+	// Confidence is that of intervals, in (0, 1); 0 means 0.95.
+	Confidence float64
+}
+
+const defaultConfidence = 0.95
+
+// New finds the report of the ratings of a set. It is an error if ratings contradict each
+// other in a way that [labelling.Set.Check] refuses.
+func New(set *labelling.Set, batches []labelling.Batch, o Options) (*Report, error) {
+	if o.Confidence == 0 {
+		o.Confidence = defaultConfidence
+	}
+	r := &Report{
+		Run: set.Key.Run, Frame: set.Key.Frame,
+		Capture: map[labelling.CaptureStatus]int{}, Producer: map[string]int{}, Coverage: map[labelling.Coverage]int{},
+		Notes: []string{}, ReleaseDecision: NotAssessed, JudgeUse: Advisory,
+	}
+	r.countSamples(set)
+	ratings, stale := current(set, batches)
+	r.Stale = stale
+	r.People.Tally = tally(set, ratings, labelling.Human)
+	r.Judge.Tally = tally(set, ratings, labelling.Judge)
+	if err := r.agree(set, ratings, o); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.Rates, err = rates(set, ratings, o.Confidence); err != nil {
+		return nil, err
+	}
+	r.note(set)
+	return r, nil
+}
+
+func (r *Report) countSamples(set *labelling.Set) {
+	for _, status := range labelling.CaptureStatuses() {
+		r.Capture[status] = 0
+	}
+	literals := map[string]*LiteralTally{}
+	for _, id := range slices.Sorted(maps.Keys(set.Samples)) {
+		s := set.Samples[id]
+		r.Capture[s.Capture.Status]++
+		r.Producer[string(s.Capture.Producer)]++
+		c := set.Cases[id]
+		if c == nil {
+			continue
+		}
+		r.Cases++
+		r.Claims += len(c.Request.Claims)
+		r.Coverage[c.ClaimCoverage]++
+		for _, check := range s.Literals {
+			text := check.Text
+			if check.Role != "" {
+				text = string(check.Role)
+			}
+			if literals[text] == nil {
+				literals[text] = &LiteralTally{Text: text}
+			}
+			if check.Result == labelling.LiteralPresent {
+				literals[text].Present++
+			} else {
+				literals[text].Abstain++
+			}
+		}
+	}
+	r.Literals = []LiteralTally{}
+	for _, text := range slices.Sorted(maps.Keys(literals)) {
+		r.Literals = append(r.Literals, *literals[text])
+	}
+}
+
+// current keeps the ratings of cases as they are now: one a rater and case, the last,
+// which follows another only where that one reviewed nothing.
+func current(set *labelling.Set, batches []labelling.Batch) (list []*labelling.Rating, stale int) {
+	type who struct{ sample, rater string }
+	at := map[who]int{}
+	for _, b := range batches {
+		for i := range b.Ratings {
+			rating := &b.Ratings[i]
+			if !set.Current(rating) {
+				stale++
+				continue
+			}
+			key := who{rating.SampleID, rating.Rater}
+			if k, ok := at[key]; ok {
+				list[k] = rating
+				continue
+			}
+			at[key] = len(list)
+			list = append(list, rating)
+		}
+	}
+	return list, stale
+}
+
+func tally(set *labelling.Set, ratings []*labelling.Rating, kind labelling.Kind) Tally {
+	t := Tally{
+		Raters: []string{}, ReviewState: map[labelling.ReviewState]int{},
+		TruthGrounding: map[labelling.Truth]map[labelling.Grounding]int{}, Quality: map[string]map[string]int{},
+	}
+	for _, truth := range labelling.Truths() {
+		t.TruthGrounding[truth] = map[labelling.Grounding]int{}
+		for _, grounding := range labelling.Groundings() {
+			t.TruthGrounding[truth][grounding] = 0
+		}
+	}
+	for _, c := range (labelling.Quality{}).Criteria() {
+		t.Quality[c.Name] = map[string]int{}
+	}
+	states := map[string]labelling.ReviewState{}
+	for _, rating := range ratings {
+		if rating.Kind != kind {
+			continue
+		}
+		if !slices.Contains(t.Raters, rating.Rater) {
+			t.Raters = append(t.Raters, rating.Rater)
+		}
+		if old := states[rating.SampleID]; old == "" || rank(rating.ReviewState) < rank(old) {
+			states[rating.SampleID] = rating.ReviewState
+		}
+		if rating.ReviewState != labelling.Reviewed {
+			continue
+		}
+		for _, x := range rating.Ratings {
+			t.Labels++
+			t.TruthGrounding[x.Truth][x.Grounding]++
+		}
+		for _, c := range quality(rating) {
+			t.Quality[c.Name][scoreName(c.Score)]++
+		}
+	}
+	slices.Sort(t.Raters)
+	for _, state := range labelling.ReviewStates() {
+		t.ReviewState[state] = 0
+	}
+	for id := range set.Cases {
+		state := states[id]
+		if state == "" {
+			state = labelling.NotReviewed
+		}
+		t.ReviewState[state]++
+	}
+	return t
+}
+
+// rank orders the states: one rater who reviewed a case makes it reviewed.
+func rank(s labelling.ReviewState) int { return slices.Index(labelling.ReviewStates(), s) }
+
+func quality(r *labelling.Rating) []labelling.Criterion {
+	if r.ExpectedQuality == nil {
+		return labelling.Quality{}.Criteria()
+	}
+	return r.ExpectedQuality.Criteria()
+}
+
+// scoreName is a score as a category.
+func scoreName(score *int) string {
+	if score == nil {
+		return agreement.CannotTell
+	}
+	return strconv.Itoa(*score)
+}
+
+func (r *Report) note(set *labelling.Set) {
+	if r.Stale > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d ratings are of cases that have changed since, and are left out", r.Stale))
+	}
+	if set.Key.Frame == labelling.Discordant {
+		r.Notes = append(r.Notes, "the pairs were chosen by how they came out: rates over them describe these pairs, and no others")
+	}
+	if r.Judge.Labels > 0 && r.People.Labels == 0 {
+		r.Notes = append(r.Notes, "only a judge labelled: there is nothing to hold it against")
+	}
+	sessions := map[string]bool{}
+	for _, c := range set.Cases {
+		sessions[c.Group] = true
+	}
+	if r.People.Labels > 0 && r.Claims > len(sessions) {
+		r.Notes = append(r.Notes, fmt.Sprintf("the %d claims come from %d sessions: intervals of kappa take claims for independent, and are too narrow by as much as they are not", r.Claims, len(sessions)))
+	}
+	if n := r.Coverage[labelling.Selected]; n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("in %d cases only some of the claims were asked about: no rate over whole answers", n))
+	}
+}
