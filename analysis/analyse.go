@@ -21,6 +21,7 @@ type Night struct {
 	Queue []pairing.Entry
 
 	gates gateInput
+	again []pairing.Pair // of further replicates, planned or not
 }
 
 // Options change how a run is looked at. The zero value takes it as it was planned.
@@ -65,7 +66,7 @@ func AnalyseWith(record *replay.Record, options Options) (*Night, error) {
 	if err := a.find(); err != nil {
 		return nil, fmt.Errorf("run %s: %w", record.Run.ID, err)
 	}
-	n := &Night{Record: record, Report: &a.report, Pairs: a.main.pairs, Queue: a.queue, gates: a.gates}
+	n := &Night{Record: record, Report: &a.report, Pairs: a.main.pairs, Queue: a.queue, gates: a.gates, again: a.main.again}
 	if n.Report.Reviewed, err = n.reviewed(options.Verdicts, options); err != nil {
 		return nil, fmt.Errorf("run %s: %w", record.Run.ID, err)
 	}
@@ -132,7 +133,7 @@ func (a *analyser) find() error {
 	if err := a.comparisons(&in); err != nil {
 		return err
 	}
-	a.queue = pairing.Queue(a.record, a.main.pairs, a.main.again)
+	a.queue = pairing.Queue(a.record, a.main.pairs, a.main.again, plan.Planned())
 	a.describe()
 	if err := a.items(&in); err != nil {
 		return err
@@ -151,6 +152,7 @@ func (a *analyser) find() error {
 	if r.Gates, err = in.gates(); err != nil {
 		return err
 	}
+	a.show(&in)
 	a.gates = in
 	a.verdict()
 	a.note()
@@ -237,6 +239,7 @@ func (a *analyser) comparison(first, second string) (*comparison, error) {
 		return nil, err
 	}
 	a.rulings.apply(m.Pairs)
+	a.rulings.apply(m.Again)
 	c := &comparison{pairs: m.Pairs, again: m.Again}
 	c.Pairs, c.Discordant = newPairTable(c.pairs), map[string]pairing.Cell{}
 	for i := range c.pairs {
@@ -302,6 +305,18 @@ func (a *analyser) compare(in *gateInput) (err error) {
 	}
 	a.report.AgainstReference = map[string]Comparison{first: in.incumbents.Comparison, second: in.reference.Comparison}
 	return nil
+}
+
+// show puts into the report what the comparisons say once the gates have settled at
+// which level.
+func (a *analyser) show(in *gateInput) {
+	a.report.Test = a.main.Test
+	if part := a.report.Incumbent; part != nil {
+		part.Reference, part.Candidate = in.incumbents.Comparison, in.direct.Comparison
+	}
+	if a.report.AgainstReference != nil {
+		a.report.AgainstReference = map[string]Comparison{in.incumbent: in.incumbents.Comparison, in.candidate: in.reference.Comparison}
+	}
 }
 
 func (a *analyser) setMain(first, second string, c *comparison) {
@@ -414,7 +429,7 @@ func (a *analyser) unblocked() (Verdict, []string) {
 		}
 		why = append(why, line)
 	}
-	if n := r.Pairs.Losses; n > 0 {
+	if n := a.losses(); n > 0 {
 		line := fmt.Sprintf("nothing blocks and the difference is within the margin of %.0f%%, but %d losses wait in the queue, and no average can tell how bad they are", margin, n)
 		if !r.Test.NonInferior {
 			line = fmt.Sprintf("%d losses wait in the queue, and no average can tell how bad they are", n)
@@ -422,7 +437,10 @@ func (a *analyser) unblocked() (Verdict, []string) {
 		why = append(why, line)
 	}
 	for _, g := range r.Gates {
-		if g.Status == GateUnscored && (g.Name == criticals()[0].name || g.Name == criticals()[1].name) {
+		if g.Status == GateUnscored && slices.ContainsFunc(criticals(), func(k critical) bool { return k.name == g.Name }) {
+			why = append(why, g.Name+": "+g.Reason)
+		}
+		if g.Status == GatePass && isBehaviour(g.Name) && g.Reason != "" {
 			why = append(why, g.Name+": "+g.Reason)
 		}
 	}
@@ -430,6 +448,17 @@ func (a *analyser) unblocked() (Verdict, []string) {
 		return Inconclusive, why
 	}
 	return Clear, []string{fmt.Sprintf("nothing blocks, nothing is lost, and %s is worse than %s by less than the margin of %.0f%%", r.Candidate, r.Baseline, margin)}
+}
+
+// losses counts the losses in the queue: of first plays, and of planned further ones.
+func (a *analyser) losses() int {
+	n := 0
+	for i := range a.queue {
+		if a.queue[i].Cell == pairing.Loss {
+			n++
+		}
+	}
+	return n
 }
 
 // incomplete says what went unscored beyond the tolerance.
@@ -454,6 +483,12 @@ func (a *analyser) incomplete() []string {
 	over(r.Pairs.Unscored+r.Pairs.Void, r.Pairs.Total, "pairs")
 	if reason := a.commonReason(); reason != "" && len(why) > 0 {
 		why = append(why, "most often because of: "+reason)
+	}
+	if t := r.Control.Pairs; t != nil {
+		over(t.Unscored+t.Void, t.Total-t.LeftOut, "control pairs")
+		if t.Total-t.LeftOut > 0 && t.Unscored+t.Void > 0 && r.Control.Reason != "" {
+			why = append(why, "control: "+r.Control.Reason)
+		}
 	}
 	unscored, total := 0, 0
 	for _, c := range r.Items {

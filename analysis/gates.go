@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
-	"github.com/doubletake-dev/doubletake/pairing"
 	"github.com/doubletake-dev/doubletake/replay"
 )
 
@@ -19,6 +18,8 @@ type gateInput struct {
 	// incumbent, direct the incumbent with the candidate; the last two are nil without
 	// an incumbent.
 	reference, incumbents, direct *comparison
+	// looking finds only what may stop a run.
+	looking bool
 	// blind says that nobody looked for contradictions.
 	blind bool
 	// old and now are the decisions under incumbent and candidate.
@@ -32,9 +33,6 @@ func (in *gateInput) gates() ([]Gate, error) {
 		return nil, err
 	}
 	rows := append(in.criticalRows(), behaviour...)
-	if accepted := in.accepted(); accepted != nil {
-		rows = append(rows, *accepted)
-	}
 	rows = append(append(rows, in.compactions()), in.items()...)
 	if in.settings.PromptRatio > 0 {
 		rows = append(rows, in.promptSize())
@@ -170,76 +168,6 @@ func MetricNames() []string {
 		names = append(names, m.name)
 	}
 	return names
-}
-
-// accepted is the regression against known-good traces: each loss that the
-// incumbent does not have blocks. Nil where no pair stands on an accepted trace.
-func (in *gateInput) accepted() *Gate {
-	ours := lossesAgainstTraces(in.reference.pairs)
-	if ours == nil {
-		return nil
-	}
-	zero := 0.0
-	value := float64(len(ours.lost))
-	g := &Gate{Name: "accepted traces", Value: &value, Floor: &zero, Status: GatePass}
-	var theirs *traceLosses
-	if in.incumbents != nil {
-		theirs = lossesAgainstTraces(in.incumbents.pairs)
-	}
-	if theirs != nil {
-		n := float64(len(theirs.lost))
-		g.Incumbent = &n
-	}
-	if ours.scored == 0 {
-		g.Status, g.Reason = GateUnscored, "no pair with an accepted trace has an outcome"
-		return g
-	}
-	for _, id := range ours.lost {
-		if theirs == nil || !theirs.has(id) {
-			g.NewlyLost = append(g.NewlyLost, id)
-		}
-	}
-	switch {
-	case len(g.NewlyLost) > 0:
-		g.Status, g.Reason = GateRegressed, "fails where a person accepted a trace"
-	case len(ours.lost) > 0:
-		g.Status, g.Reason = GateBacklog, fmt.Sprintf("fails as %s does", in.incumbent)
-	}
-	return g
-}
-
-type traceLosses struct {
-	scored int
-	lost   []string
-}
-
-func (t *traceLosses) has(id string) bool {
-	for _, other := range t.lost {
-		if other == id {
-			return true
-		}
-	}
-	return false
-}
-
-func lossesAgainstTraces(pairs []pairing.Pair) *traceLosses {
-	var t *traceLosses
-	for i := range pairs {
-		if pairs[i].By != pairing.Accepted {
-			continue
-		}
-		if t == nil {
-			t = &traceLosses{}
-		}
-		switch pairs[i].Cell {
-		case pairing.Loss:
-			t.scored++
-			t.lost = append(t.lost, pairs[i].ID)
-		case pairing.BothPass:
-			t.scored++
-		}
-	}
-	return t
 }
 
 // broken counts the compactions that gave nothing to go on with, or no less than

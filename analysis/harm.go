@@ -2,6 +2,8 @@ package analysis
 
 import (
 	"fmt"
+	"math"
+	"strings"
 
 	"github.com/doubletake-dev/doubletake/analysis/stats"
 )
@@ -26,6 +28,11 @@ type behaviourRow struct {
 	name     string
 	test     *Test
 	rejected bool
+	// level is that at which it was decided.
+	level float64
+	// able says that so many discordant pairs could have rejected.
+	able   bool
+	reason string // why there is nothing to decide
 }
 
 // harm tests the candidate against the reference and against the incumbent.
@@ -34,38 +41,49 @@ func (in *gateInput) harm() ([]behaviourRow, Harm, error) {
 	if in.direct != nil {
 		rows = append(rows, behaviourRow{name: "behaviour against " + in.incumbent, test: &in.direct.Test})
 	}
+	early := in.settings.Stop == StopEarly
 	h := Harm{Alpha: in.settings.Alpha, Method: "Holm, with Tarone's reduction"}
-	var tested []int
-	var discrete []stats.DiscreteTest
-	for i, row := range rows {
-		if row.test.Pairs == 0 {
-			continue
-		}
-		tested = append(tested, i)
-		d := stats.DiscreteTest{P: row.test.PCluster, MinP: row.test.MinP}
-		if in.settings.Stop == StopEarly {
-			d = stats.DiscreteTest{P: row.test.Sequential.PAnytime} // no smallest value
-		}
-		discrete = append(discrete, d)
-	}
-	h.Tests = len(discrete)
-	if in.settings.Stop == StopEarly {
+	if early {
 		h.Method = "Holm, over anytime p values"
 	}
+	var tested []int
+	var discrete []stats.DiscreteTest
+	for i := range rows {
+		test := rows[i].test
+		switch {
+		case test.Pairs == 0 && test.Groups == 0:
+			rows[i].reason = "no replayed pair has an outcome"
+		case early && test.Sequential.Sessions == 0:
+			rows[i].reason = "every session holds a fixture that must pass: they have a row of their own, and early stopping looks at none of them"
+		default:
+			tested = append(tested, i)
+			d := stats.DiscreteTest{P: test.PCluster, MinP: test.MinP}
+			if early {
+				d = stats.DiscreteTest{P: test.Sequential.PAnytime} // no smallest value
+			}
+			discrete = append(discrete, d)
+		}
+	}
+	h.Tests = len(discrete)
 	result, err := stats.HolmTarone(discrete, h.Alpha)
 	if err != nil {
 		return nil, h, fmt.Errorf("tests of harm: %w", err)
 	}
-	for k, i := range tested {
-		rows[i].rejected = result.Rejected[k]
-	}
 	h.Divisor = max(1, result.K)
 	h.Level = h.Alpha / float64(h.Divisor)
+	for k, i := range tested {
+		row := &rows[i]
+		row.rejected, row.level, row.able = result.Rejected[k], h.Level, result.Testable[k]
+		if row.rejected && discrete[k].P > row.level {
+			row.level = h.Alpha // at the second step it was the only one left
+		}
+	}
 	return rows, h, nil
 }
 
 // behaviour are the rows of the pair tests: REGRESSED where the candidate is worse than
-// the reference or than the incumbent by more than chance.
+// the reference or than the incumbent by more than chance. It also settles what the
+// tests say, at the level at which they can block.
 func (in *gateInput) behaviour() ([]Gate, error) {
 	rows, h, err := in.harm()
 	if err != nil {
@@ -73,8 +91,9 @@ func (in *gateInput) behaviour() ([]Gate, error) {
 	}
 	in.report.Harm = h
 	var gates []Gate
-	for i, row := range rows {
-		g := Gate{Name: row.name, Floor: &h.Level, Status: GatePass}
+	for i := range rows {
+		row := &rows[i]
+		g := Gate{Name: row.name, Floor: &row.level, Status: GatePass}
 		p := row.test.P(in.settings)
 		g.Value = &p
 		if i == 0 && in.incumbents != nil {
@@ -85,15 +104,73 @@ func (in *gateInput) behaviour() ([]Gate, error) {
 		if i == 0 {
 			who = "the reference"
 		}
+		row.test.settle(row.rejected, h.Level)
+		if !in.looking {
+			if err := row.test.detectable(h.Level, in.settings); err != nil {
+				return nil, err
+			}
+		}
+		found := fmt.Sprintf("losses %d, gains %d", row.test.Losses, row.test.Gains)
+		if row.test.Replicates > 1 && row.test.Difference != nil {
+			found = fmt.Sprintf("%.1f points over the means of %d plays", 100**row.test.Difference, row.test.Replicates)
+		}
 		switch {
-		case row.test.Pairs == 0:
-			g.Value, g.Status, g.Reason = nil, GateUnscored, "no replayed pair has an outcome"
-		case row.rejected && i == 0 && in.direct != nil && in.direct.Test.Losses <= in.direct.Test.Gains:
+		case row.reason != "":
+			g.Value, g.Floor, g.Status, g.Reason = nil, nil, GateUnscored, row.reason
+		case row.rejected && i == 0 && in.direct != nil && !in.direct.Test.leansWorse():
 			g.Status, g.Reason = GateBacklog, fmt.Sprintf("worse than the reference, but not than %s", in.incumbent)
 		case row.rejected:
-			g.Status, g.Reason = GateRegressed, fmt.Sprintf("worse than %s by more than chance (losses %d, gains %d)", who, row.test.Losses, row.test.Gains)
+			g.Status, g.Reason = GateRegressed, fmt.Sprintf("worse than %s by more than chance (%s)", who, found)
+		case !row.able && row.test.leansWorse() && row.test.MinP <= in.settings.Alpha:
+			g.Reason = fmt.Sprintf("%s: two tests can block, and so few sessions that disagree cannot reach %.4g", found, h.Level)
 		}
 		gates = append(gates, g)
 	}
 	return gates, nil
+}
+
+// isBehaviour says that a row is one of the pair tests.
+func isBehaviour(name string) bool {
+	return name == "behaviour" || strings.HasPrefix(name, "behaviour against ")
+}
+
+// leansWorse says that there is more loss than gain.
+func (t *Test) leansWorse() bool {
+	if t.Replicates > 1 && t.Difference != nil {
+		return *t.Difference > 0
+	}
+	return t.Losses > t.Gains
+}
+
+// settle says what the test concludes at the level at which it can block, and when the
+// evidence reached it.
+func (t *Test) settle(worse bool, level float64) {
+	t.Level = level
+	switch {
+	case worse && t.NonInferior:
+		t.Conclusion = WorseWithin
+	case worse:
+		t.Conclusion = Worse
+	case t.NonInferior:
+		t.Conclusion = WithinMargin
+	default:
+		t.Conclusion = NothingShown
+	}
+	t.Sequential.cross(level)
+	if t.Obuchowski.PWorse != nil && (*t.Obuchowski.PWorse <= level) != (t.PCluster <= level) {
+		t.Warnings = []string{fmt.Sprintf("sign-flip (p %.4f) and Obuchowski (p %.4f) fall on different sides of %.4g: the sessions differ much among each other, or are few; the exact sign-flip decides", t.PCluster, *t.Obuchowski.PWorse, level)}
+	}
+}
+
+// cross finds at which session the evidence first reached 1/level.
+func (s *Sequential) cross(level float64) {
+	s.CrossedAt = nil
+	most := 0.0
+	for i := range s.Trail {
+		if most = max(most, s.Trail[i].Log10E); most >= -math.Log10(level) {
+			at := i + 1
+			s.CrossedAt = &at
+			return
+		}
+	}
 }

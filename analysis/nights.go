@@ -53,9 +53,10 @@ type ComparisonOfNight struct {
 	// will ever be add up to alpha. Alarm is PAnytime <= Level.
 	Level float64 `json:"level"`
 	Alarm bool    `json:"alarm"`
-	// Drift is the decimal logarithm of max(M, 1) e, over the comparisons so far, and
-	// DriftAlarm that it has reached 1/alpha: many small worsenings in a row. It holds
-	// where the comparisons are independent of each other.
+	// Drift is the decimal logarithm of max(M, 1) e, over the comparisons with the same
+	// baseline so far, and DriftAlarm that it has reached 1/alpha: many small worsenings in
+	// a row. It is a hint and no test: comparisons that share a baseline's plays are not
+	// independent of each other, as the product would need.
 	Drift      float64 `json:"log10_drift"`
 	DriftAlarm bool    `json:"drift_alarm"`
 }
@@ -86,21 +87,24 @@ func Gather(runs []*Night) (Nights, error) {
 				return out, fmt.Errorf("runs %s and %s: %w (%s)", runs[0].Report.Run, n.Report.Run, ErrOtherLineage, d[0])
 			}
 		}
-		if out.Alpha == 0 {
+		if i == 0 {
 			out.Alpha = n.Report.Settings.Alpha
+		} else if n.Report.Settings.Alpha != out.Alpha {
+			return out, fmt.Errorf("run %s was planned at the level %g and run %s at %g: alarms over both have no level", runs[0].Report.Run, out.Alpha, n.Report.Run, n.Report.Settings.Alpha)
 		}
 		g := find(&all, n)
 		added, replayed := g.add(n)
 		out.Runs = append(out.Runs, NightRun{n.Report.Run, g.out.Number, added, replayed})
 	}
-	drift := 0.0 // log10 of M
+	drift := map[[2]string]float64{} // log10 of M, by baseline
 	for _, g := range all {
 		if err := g.finish(out.Alpha); err != nil {
 			return out, err
 		}
-		drift = max(drift, 0) + g.out.Log10E
-		g.out.Drift = drift
-		g.out.DriftAlarm = drift >= -math.Log10(out.Alpha)
+		baseline := [2]string{g.key[0], g.key[1]}
+		drift[baseline] = max(drift[baseline], 0) + g.out.Log10E
+		g.out.Drift = drift[baseline]
+		g.out.DriftAlarm = g.out.Drift >= -math.Log10(out.Alpha)
 		out.Comparisons = append(out.Comparisons, g.out)
 	}
 	return out, nil
@@ -149,8 +153,8 @@ func (g *gathered) add(n *Night) (added, replayed int) {
 		known[p.group] = true
 	}
 	seen := map[string]bool{}
-	for i := range n.Pairs {
-		p := &n.Pairs[i]
+	first := map[fixtures.Hash]bool{} // that this night is the first to bring
+	for _, p := range n.planned() {
 		if !isReplayed(p) || !p.Cell.Scored() {
 			continue
 		}
@@ -165,7 +169,9 @@ func (g *gathered) add(n *Night) (added, replayed int) {
 		x := g.plays[p.Fixture]
 		if x == nil {
 			x = &played{group: p.Group}
-			g.plays[p.Fixture] = x
+			g.plays[p.Fixture], first[p.Fixture] = x, true
+		}
+		if first[p.Fixture] {
 			note(&x.first, p.Cell)
 		}
 		note(&x.plays, p.Cell)
@@ -174,6 +180,20 @@ func (g *gathered) add(n *Night) (added, replayed int) {
 		g.order = replay.Sessions(n.Record.Fixtures, n.Record.Run.Plan.Settings.Seed)
 	}
 	return added, replayed
+}
+
+// planned are the night's pairs with those of further planned replicates.
+func (n *Night) planned() []*pairing.Pair {
+	var list []*pairing.Pair
+	for i := range n.Pairs {
+		list = append(list, &n.Pairs[i])
+	}
+	for i := range n.again {
+		if n.again[i].Replicate < n.Record.Run.Plan.Planned() {
+			list = append(list, &n.again[i])
+		}
+	}
+	return list
 }
 
 func note(r *stats.Replicates, c pairing.Cell) {
@@ -220,7 +240,7 @@ func (g *gathered) finish(alpha float64) error {
 	if err != nil {
 		return fmt.Errorf("comparison %d: %w", g.out.Number, err)
 	}
-	evidence, err := newSequential(first, g.order, alpha)
+	evidence, err := newSequential(first, g.order)
 	if err != nil {
 		return err
 	}

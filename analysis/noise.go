@@ -65,7 +65,13 @@ func (a *analyser) control(candidate string) (Control, error) {
 	table := pairing.Count(m.Pairs, nil)
 	c.Pairs = &table
 	if table.Scored() == 0 {
-		c.Reason = "no control pair has an outcome"
+		c.Reason = "no control pair has an outcome: how often the reference disagrees with itself is not known"
+		for i := range m.Pairs {
+			if m.Pairs[i].Cell == pairing.Unscored {
+				c.Reason += "; the first of them: " + m.Pairs[i].Reason
+				break
+			}
+		}
 		return c, nil
 	}
 	share := float64(table.Losses+table.Gains) / float64(table.Scored())
@@ -141,6 +147,9 @@ func newChurn(control, candidate []pairing.Pair, s Settings) (*Churn, error) {
 	}
 	churn.PMore = flip.PWorse
 	excess, err := stats.TangoInterval(churn.More, churn.Fewer, churn.Fixtures, s.Confidence)
+	if err == nil && clustered(list) {
+		excess, err = sessionInterval(list, s.Confidence)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("churn: %w", err)
 	}

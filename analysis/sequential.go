@@ -24,8 +24,8 @@ type Sequential struct {
 	Log10E    float64 `json:"log10_e"`
 	MaxLog10E float64 `json:"max_log10_e"`
 	PAnytime  float64 `json:"p_anytime"`
-	// CrossedAt is the number of the session at which the e-value first reached
-	// 1/alpha; null where it never did.
+	// CrossedAt is the number of the session at which the e-value first reached one over
+	// the test's level; null where it never did.
 	CrossedAt *int `json:"crossed_at"`
 	// Trail is the process after each session.
 	Trail []Evidence `json:"-"`
@@ -38,7 +38,7 @@ type Evidence struct {
 	Log10E float64
 }
 
-func newSequential(groups []group, order []replay.Session, alpha float64) (Sequential, error) {
+func newSequential(groups []group, order []replay.Session) (Sequential, error) {
 	byName := map[string]stats.Cluster{}
 	for _, g := range groups {
 		byName[g.name] = g.Cluster
@@ -55,10 +55,6 @@ func newSequential(groups []group, order []replay.Session, alpha float64) (Seque
 			return s, fmt.Errorf("evidence of session group %s: %w", session.Group, err)
 		}
 		s.Trail = append(s.Trail, Evidence{session.Group, c, process.LogWorse / math.Ln10})
-		if s.CrossedAt == nil && process.PWorse() <= alpha {
-			at := len(s.Trail)
-			s.CrossedAt = &at
-		}
 	}
 	s.Sessions = len(s.Trail)
 	s.Log10E, s.MaxLog10E, s.PAnytime = process.LogWorse/math.Ln10, process.MaxLogWorse/math.Ln10, process.PWorse()

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -116,6 +117,9 @@ func (s Settings) Validate() error {
 
 // SetGate sets one floor or limit by the name that a config or a floors file has for it.
 func (s *Settings) SetGate(name string, value float64) error {
+	if math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
+		return fmt.Errorf("%s: %v is no limit: want a number from 0 on", name, value)
+	}
 	switch {
 	case slices.Contains(fixtures.Classes(), fixtures.Class(name)):
 		s.Floors[fixtures.Class(name)] = value

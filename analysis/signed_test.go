@@ -106,8 +106,8 @@ func TestSessionsAreTheUnit(t *testing.T) {
 	if x.PWorse != 1.0/32 || x.PCluster != 0.5 {
 		t.Errorf("p %v and by session %v, want 1/32 and 1/2", x.PWorse, x.PCluster)
 	}
-	if x.Clustered.High == nil || *x.Clustered.High <= *x.High {
-		t.Errorf("the interval by session %v is not wider than %v", x.Clustered.High, *x.High)
+	if !x.Clustered || x.ByPair.High == nil || *x.High <= *x.ByPair.High {
+		t.Errorf("the interval by session %v is not wider than %v", *x.High, x.ByPair.High)
 	}
 }
 
@@ -193,10 +193,13 @@ func TestCriticalFailures(t *testing.T) {
 		{"confirmed by all", false, []string{"ppf", "ppf", "ppf"}, analysis.GateRegressed, analysis.Regressed, ""},
 		{"confirmed by two of three", false, []string{"ppf", "ppp", "ppf"}, analysis.GateRegressed, analysis.Regressed, ""},
 		{"two plays suffice", false, []string{"ppf", "ppf"}, analysis.GateRegressed, analysis.Regressed, ""},
-		{"a fluke", false, []string{"ppf", "ppp", "ppp"}, analysis.GatePass, analysis.Inconclusive, "1 first failure unconfirmed by further plays"},
+		{"a fluke", false, []string{"ppf", "ppp", "ppp"}, analysis.GatePass, analysis.Inconclusive, "1 failure unconfirmed: fewer than 2 of 3 plays fail"},
 		{"not played again", false, []string{"ppf"}, analysis.GateUnscored, analysis.Inconclusive, "too few further plays"},
 		{"the incumbent has it, too", false, []string{"pff", "pff", "pff"}, analysis.GateBacklog, analysis.Inconclusive, "the same under old"},
 		{"must pass", true, []string{"ppf", "ppf"}, analysis.GateRegressed, analysis.Regressed, ""},
+		{"only further plays fail", false, []string{"ppp", "ppf", "ppf"}, analysis.GateRegressed, analysis.Regressed, ""},
+		{"the incumbent failed once", false, []string{"pff", "ppf", "ppf"}, analysis.GateRegressed, analysis.Regressed, ""},
+		{"an accepted trace", false, []string{"tpf", "tpf", "tpf"}, analysis.GateRegressed, analysis.Regressed, "a check of catastrophic"},
 		{"must pass, and does", true, []string{"ppp"}, analysis.GatePass, analysis.Clear, ""},
 	}
 	for _, tt := range tests {
@@ -219,6 +222,84 @@ func TestCriticalFailures(t *testing.T) {
 				t.Errorf("%s, because %q; want %s", r.Verdict, r.Why, tt.verdict)
 			}
 		})
+	}
+}
+
+// Against an accepted trace a single play does not block, two of three do, and what the
+// incumbent fails as well is backlog.
+func TestAcceptedTraces(t *testing.T) {
+	tests := []struct {
+		plays []string
+		want  analysis.GateStatus
+	}{
+		{[]string{"tpf", "tpf", "tpf"}, analysis.GateRegressed},
+		{[]string{"tpf", "tpf", "tpp"}, analysis.GateRegressed},
+		{[]string{"tpf", "tpp", "tpp"}, analysis.GatePass},
+		{[]string{"tpf"}, analysis.GateUnscored},
+		{[]string{"tff", "tff", "tff"}, analysis.GateBacklog},
+		{[]string{"tff", "tpf", "tpf"}, analysis.GateRegressed},
+		{[]string{"tpp"}, analysis.GatePass},
+		{[]string{"tpu"}, analysis.GateUnscored},
+	}
+	for _, tt := range tests {
+		n := newNight(t, append([]string{tt.plays[0]}, repeat("ppp", 60)...)...)
+		for i, letters := range tt.plays[1:] {
+			n.again(0, i+1, letters)
+		}
+		if g := gate(t, n.analyse(t), "accepted traces"); g.Status != tt.want {
+			t.Errorf("%v: %s (%s), want %s", tt.plays, g.Status, g.Reason, tt.want)
+		}
+	}
+}
+
+// A planned play that is lost is in the queue and keeps the run from being clear, though
+// the first play agrees.
+func TestALossInAPlannedReplicateIsQueued(t *testing.T) {
+	n := newNight(t, repeat("ppp", 120)...)
+	n.record.Run.Plan.Replicates = 2
+	for i := range n.record.Fixtures {
+		letters := "ppp"
+		if i == 7 {
+			letters = "ppf"
+		}
+		n.again(i, 1, letters)
+	}
+	r := n.analyse(t)
+	if len(r.Disagreements) != 1 || r.Disagreements[0].ID != "f07.1" || r.Verdict != analysis.Inconclusive {
+		t.Errorf("%s, because %q; queue %+v", r.Verdict, r.Why, r.Disagreements)
+	}
+}
+
+// A control that has no outcome leaves the noise floor unknown.
+func TestAControlWithoutOutcomesIsIncomplete(t *testing.T) {
+	n := newNight(t, repeat("ppp", 80)...)
+	n.control(strings.Repeat("u", 80))
+	if r := n.analyse(t); r.Verdict != analysis.Incomplete || !strings.Contains(strings.Join(r.Why, "\n"), "control pairs") {
+		t.Errorf("%s, because %q", r.Verdict, r.Why)
+	}
+}
+
+// Sixty agreeing pairs of one session are one pair over and over.
+func TestOneSessionShowsNoNonInferiority(t *testing.T) {
+	n := newNight(t, repeat("ppp", 60)...)
+	for _, f := range n.record.Fixtures {
+		f.Group = "one session"
+	}
+	if x := n.analyse(t).Test; x.NonInferior || x.PerfectRunPasses || x.Conclusion != analysis.NothingShown {
+		t.Errorf("%s, perfect run passes %t", x.Conclusion, x.PerfectRunPasses)
+	}
+}
+
+// What the test concludes and what it can detect are of the level at which it blocks.
+func TestOneLevelThroughout(t *testing.T) {
+	x := newNight(t, append(repeat("ppf", 5), repeat("ppp", 100)...)...).analyse(t)
+	if x.Test.Conclusion == analysis.Worse || x.Test.Level != 0.025 || !strings.Contains(strings.Join(x.Why, "\n"), "cannot reach 0.025") {
+		t.Errorf("%s at %v, because %q", x.Test.Conclusion, x.Test.Level, x.Why)
+	}
+	// At .025 it takes six losses, and six or more of Bin(105, p) have probability .8 at
+	// p = .0743 (by enumeration elsewhere).
+	if d := x.Test.SmallestDetectable; d == nil || math.Abs(*d-0.074253) > 1e-5 {
+		t.Errorf("smallest detectable %v", *d)
 	}
 }
 
@@ -420,7 +501,7 @@ func TestLawsOfTheTest(t *testing.T) {
 func values(r *analysis.Report) []any {
 	x := r.Test
 	list := []any{x.Losses, x.Gains, x.Pairs, x.PWorse, x.PCluster, x.MinP, x.Groups, x.Conclusion, x.Sequential.MaxLog10E, x.Sequential.Sessions}
-	for _, p := range []*float64{x.Difference, x.Low, x.High, x.Newcombe.Low, x.Clustered.Low, x.OddsRatio.Low, x.Obuchowski.PWorse, x.PNonInferior} {
+	for _, p := range []*float64{x.Difference, x.Low, x.High, x.Newcombe.Low, x.ByPair.Low, x.OddsRatio.Low, x.Obuchowski.PWorse, x.PNonInferior} {
 		if p == nil {
 			list = append(list, nil)
 			continue

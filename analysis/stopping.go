@@ -79,7 +79,7 @@ func (a *analyser) certain(set []*fixtures.Fixture) (string, error) {
 		}
 	}
 	sub := analyser{record: part, settings: a.settings, deterministic: true, looking: true}
-	input := gateInput{record: part, settings: a.settings, report: &sub.report}
+	input := gateInput{record: part, settings: a.settings, report: &sub.report, looking: true}
 	if err := sub.comparisons(&input); err != nil {
 		return "", err
 	}
@@ -87,11 +87,7 @@ func (a *analyser) certain(set []*fixtures.Fixture) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rows := append(input.criticalRows(), behaviour...)
-	if accepted := input.accepted(); accepted != nil {
-		rows = append(rows, *accepted)
-	}
-	for _, g := range rows {
+	for _, g := range append(input.criticalRows(), behaviour...) {
 		if g.Status == GateRegressed {
 			return fmt.Sprintf("%s: %s", g.Name, g.Reason), nil
 		}

@@ -3,10 +3,12 @@ package analysis
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
 	"github.com/doubletake-dev/doubletake/analysis/stats"
+	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/pairing"
 	"github.com/doubletake-dev/doubletake/replay"
 )
@@ -50,15 +52,18 @@ type Test struct {
 	// Obuchowski is the sign-flip's asymptotic companion, for reference.
 	Obuchowski Asymptotic `json:"obuchowski"`
 	// Difference is (losses-gains)/pairs, positive where the candidate is worse, with
-	// the Tango interval at the confidence of the settings.
+	// the Tango interval at the confidence of the settings. Newcombe's method 10 and the
+	// odds ratio are by pair.
 	Difference *float64 `json:"difference"`
 	Low        *float64 `json:"low"`
 	High       *float64 `json:"high"`
 	// Newcombe is the interval by Newcombe's method 10.
 	Newcombe Limits `json:"newcombe"`
-	// Clustered is the Tango interval of a table shrunk by the design effect, where a
-	// session group has more than one pair: approximate, and wider.
-	Clustered Limits `json:"clustered"`
+	// Clustered says that a session group has more than one pair, or a pair several
+	// plays: Low and High are then those of a table shrunk by the design effect, which is
+	// approximate, and ByPair those that take pairs as independent.
+	Clustered bool   `json:"clustered"`
+	ByPair    Limits `json:"by_pair"`
 	// OddsRatio is the conditional one, losses over gains, with exact limits. It says
 	// nothing about how many conversations are concerned.
 	OddsRatio Odds `json:"odds_ratio"`
@@ -75,6 +80,9 @@ type Test struct {
 	// SmallestDetectable is the smallest share of losses (with no gains) that this
 	// many pairs find with the power of the settings; null where none is.
 	SmallestDetectable *float64 `json:"smallest_detectable"`
+	DetectableReason   string   `json:"smallest_detectable_reason,omitempty"`
+	// Level is that at which the test can block: alpha, divided where several can.
+	Level float64 `json:"level"`
 	// Sequential is the evidence session by session.
 	Sequential Sequential `json:"sequential"`
 	Conclusion Conclusion `json:"conclusion"`
@@ -122,10 +130,10 @@ func newTest(pairs, again []pairing.Pair, planned int, order []replay.Session, s
 	if err != nil {
 		return t, err
 	}
-	if err := errors.Join(t.estimate(groups, s), t.estimateTable(pairing.Count(pairs, isReplayed), s), t.plan(groups, s)); err != nil {
+	if err := errors.Join(t.estimate(groups, s), t.estimateTable(pairing.Count(pairs, isReplayed), s), t.plan(groups, s), t.detectable(s.Alpha, s)); err != nil {
 		return t, err
 	}
-	t.conclude(s)
+	t.settle(t.P(s) <= s.Alpha, s.Alpha)
 	return t, nil
 }
 
@@ -147,7 +155,7 @@ func decide(pairs, again []pairing.Pair, planned int, order []replay.Session, s 
 	if err := t.flip(groups, s); err != nil {
 		return t, nil, err
 	}
-	t.Sequential, err = newSequential(groups, order, s.Alpha)
+	t.Sequential, err = newSequential(groups, order)
 	return t, groups, err
 }
 
@@ -176,13 +184,11 @@ func (t *Test) flip(groups []group, s Settings) error {
 	}
 	p := math.Erfc(z/math.Sqrt2) / 2
 	t.Obuchowski = Asymptotic{Statistic: &asymptotic.Obuchowski.Statistic, PWorse: &p}
-	if (p <= s.Alpha) != (t.PCluster <= s.Alpha) && t.Attainable {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("sign-flip (p %.4f) and Obuchowski (p %.4f) fall on different sides of %g: the sessions differ much among each other, or are few; the exact sign-flip decides", t.PCluster, p, s.Alpha))
-	}
 	return nil
 }
 
-// estimate finds the difference with its intervals.
+// estimate finds the difference with its intervals. Where sessions have several pairs, or
+// pairs several plays, the unit is the session.
 func (t *Test) estimate(groups []group, s Settings) error {
 	tango, err := stats.TangoInterval(t.Losses, t.Gains, t.Pairs, s.Confidence)
 	if err != nil {
@@ -193,20 +199,36 @@ func (t *Test) estimate(groups []group, s Settings) error {
 		t.Low, t.High = &tango.Interval.Low, &tango.Interval.High
 	}
 	list := counts(groups)
-	if !clustered(list) {
-		t.Clustered.Reason = "every session group has one pair, played once"
+	if t.Clustered = clustered(list); !t.Clustered {
+		t.ByPair.Reason = "every session group has one pair, played once: the interval is by pair"
 		return nil
 	}
-	shrunk, err := stats.ClusterTangoInterval(list, s.Confidence)
+	t.ByPair = limits(tango)
+	shrunk, err := sessionInterval(list, s.Confidence)
 	if err != nil {
 		return fmt.Errorf("interval by session groups: %w", err)
 	}
-	t.Clustered = limits(shrunk)
-	if t.Replicates > 1 && shrunk.Interval != nil {
-		// The means over the plays are what was planned to be looked at.
+	if shrunk.Interval != nil {
 		t.Difference, t.Low, t.High = shrunk.Value, &shrunk.Interval.Low, &shrunk.Interval.High
 	}
 	return nil
+}
+
+// sessionInterval is the Tango interval of a table shrunk by the design effect. Where
+// nothing disagrees the design effect cannot be seen, and each session counts as one pair.
+func sessionInterval(list []stats.Cluster, confidence float64) (stats.Estimate, error) {
+	if disagreements(list) == 0 {
+		return stats.TangoInterval(0, 0, len(list), confidence)
+	}
+	return stats.ClusterTangoInterval(list, confidence)
+}
+
+func disagreements(list []stats.Cluster) int {
+	n := 0
+	for _, c := range list {
+		n += c.Losses + c.Gains
+	}
+	return n
 }
 
 func limits(e stats.Estimate) Limits {
@@ -221,8 +243,14 @@ func clustered(list []stats.Cluster) bool {
 	return slices.ContainsFunc(list, func(c stats.Cluster) bool { return c.Pairs > 1 || c.Parts > 1 })
 }
 
-// estimateTable finds what needs the whole table or the discordant cells alone.
+// estimateTable finds what needs the whole table or the discordant cells alone: both are
+// by pair, and of pairs that were played once.
 func (t *Test) estimateTable(table pairing.Table, s Settings) error {
+	if t.Replicates > 1 {
+		t.Newcombe.Reason = "each pair was played several times"
+		t.OddsRatio.Reason = t.Newcombe.Reason
+		return nil
+	}
 	newcombe, err := stats.NewcombeInterval(table.BothPass, table.Losses, table.Gains, table.BothFail, s.Confidence)
 	if err != nil {
 		return fmt.Errorf("interval of the difference: %w", err)
@@ -242,7 +270,12 @@ func (t *Test) estimateTable(table pairing.Table, s Settings) error {
 
 // plan finds what the margin and so many pairs can say.
 func (t *Test) plan(groups []group, s Settings) error {
-	ni, err := stats.NonInferiority(t.Losses, t.Gains, t.Pairs, s.Margin, s.Alpha)
+	list := counts(groups)
+	losses, gains, pairs := t.Losses, t.Gains, t.Pairs
+	if t.Clustered && disagreements(list) == 0 {
+		pairs = len(list) // each session may be one pair over and over
+	}
+	ni, err := stats.NonInferiority(losses, gains, pairs, s.Margin, s.Alpha)
 	if err != nil {
 		return fmt.Errorf("non-inferiority: %w", err)
 	}
@@ -250,33 +283,45 @@ func (t *Test) plan(groups []group, s Settings) error {
 	if ni.PExact != nil && *ni.PExact > *ni.P {
 		t.PNonInferior = ni.PExact
 	}
-	if list := counts(groups); clustered(list) {
-		shrunk, err := stats.ClusterTangoInterval(list, 1-2*s.Alpha)
-		if err != nil {
-			return fmt.Errorf("non-inferiority by session groups: %w", err)
-		}
-		t.NonInferior = t.NonInferior && shrunk.Interval != nil && shrunk.Interval.High < s.Margin
+	if !t.Clustered {
+		return nil
 	}
-	detectable, err := stats.SmallestDetectable(t.Pairs, 0, s.Alpha, s.Power)
+	perfect, err := stats.NonInferiority(0, 0, len(list), s.Margin, s.Alpha)
 	if err != nil {
-		return fmt.Errorf("smallest detectable loss: %w", err)
+		return fmt.Errorf("non-inferiority: %w", err)
 	}
-	t.SmallestDetectable = detectable.LossRate
+	t.PerfectRunPasses = perfect.NonInferior
+	shrunk, err := sessionInterval(list, 1-2*s.Alpha)
+	if err != nil {
+		return fmt.Errorf("non-inferiority by session groups: %w", err)
+	}
+	within := shrunk.Interval != nil && shrunk.Interval.High < s.Margin
+	if t.Replicates > 1 {
+		t.NonInferior, t.PNonInferior = within, nil // the means are what was planned to be looked at
+		return nil
+	}
+	t.NonInferior = t.NonInferior && within
 	return nil
 }
 
-func (t *Test) conclude(s Settings) {
-	worse := t.P(s) <= s.Alpha
-	switch {
-	case worse && t.NonInferior:
-		t.Conclusion = WorseWithin
-	case worse:
-		t.Conclusion = Worse
-	case t.NonInferior:
-		t.Conclusion = WithinMargin
-	default:
-		t.Conclusion = NothingShown
+// detectable finds the smallest loss rate that so many pairs find, at the level at which
+// the test can block. Sessions count as one pair each: how far their fixtures repeat each
+// other is not known before a run.
+func (t *Test) detectable(level float64, s Settings) error {
+	if s.Stop == StopEarly {
+		t.DetectableReason = "what may be looked at at any time finds less than a test that looks once"
+		return nil
 	}
+	pairs := t.Pairs
+	if t.Clustered {
+		pairs = t.Groups
+	}
+	found, err := stats.SmallestDetectable(pairs, 0, level, s.Power)
+	if err != nil {
+		return fmt.Errorf("smallest detectable loss: %w", err)
+	}
+	t.SmallestDetectable = found.LossRate
+	return nil
 }
 
 // P is the p value that decides: that of the sign-flip, or the anytime one where the
@@ -306,51 +351,57 @@ func counts(groups []group) []stats.Cluster {
 // groups' names. A fixture that was planned to be played several times counts with the
 // mean of its plays.
 func clusters(pairs, again []pairing.Pair, planned int) ([]group, error) {
-	plays := map[string]map[replay.Key]*stats.Replicates{} // by group and fixture
-	add := func(p *pairing.Pair) {
-		if p.By != pairing.Replayed || p.Replicate >= planned || !p.Cell.Scored() {
-			return
-		}
-		if plays[p.Group] == nil {
-			plays[p.Group] = map[replay.Key]*stats.Replicates{}
-		}
-		key := replay.Key{Fixture: p.Fixture}
-		r := plays[p.Group][key]
-		if r == nil {
-			r = &stats.Replicates{}
-			plays[p.Group][key] = r
-		}
-		r.RefRuns++
-		r.CandRuns++
-		if p.Cell == pairing.BothPass || p.Cell == pairing.Loss {
-			r.RefPassed++
-		}
-		if p.Cell == pairing.BothPass || p.Cell == pairing.Gain {
-			r.CandPassed++
-		}
-	}
+	type play struct{ reference, candidate bool }
+	plays := map[string]map[fixtures.Hash][]play{} // by group and fixture, in the order of the replicates
 	for _, list := range [][]pairing.Pair{pairs, again} {
 		for i := range list {
-			add(&list[i])
+			p := &list[i]
+			if p.By != pairing.Replayed || p.Replicate >= planned || !p.Cell.Scored() {
+				continue
+			}
+			if plays[p.Group] == nil {
+				plays[p.Group] = map[fixtures.Hash][]play{}
+			}
+			plays[p.Group][p.Fixture] = append(plays[p.Group][p.Fixture], play{
+				p.Cell == pairing.BothPass || p.Cell == pairing.Loss, p.Cell == pairing.BothPass || p.Cell == pairing.Gain,
+			})
 		}
 	}
-	list := []group{}
-	for name, items := range plays {
+	sum := func(items map[fixtures.Hash][]play, most int) (stats.Cluster, error) {
 		var replicates []stats.Replicates
-		for _, r := range items {
-			replicates = append(replicates, *r)
+		for _, list := range items {
+			var r stats.Replicates
+			for _, p := range list[:min(most, len(list))] {
+				r.RefRuns++
+				r.CandRuns++
+				if p.reference {
+					r.RefPassed++
+				}
+				if p.candidate {
+					r.CandPassed++
+				}
+			}
+			replicates = append(replicates, r)
 		}
-		c, err := stats.ReplicatedCluster(replicates)
+		return stats.ReplicatedCluster(replicates)
+	}
+	list := []group{}
+	for _, name := range slices.Sorted(maps.Keys(plays)) {
+		items := plays[name]
+		c, err := sum(items, planned)
+		if err != nil {
+			// Too many different numbers of plays to put over one denominator: take as many
+			// of each fixture as all have.
+			fewest := planned
+			for _, list := range items {
+				fewest = min(fewest, len(list))
+			}
+			c, err = sum(items, fewest)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("session group %s: %w", name, err)
 		}
 		list = append(list, group{name, c})
 	}
-	slices.SortFunc(list, func(a, b group) int {
-		if a.name < b.name {
-			return -1
-		}
-		return 1
-	})
 	return list, nil
 }

@@ -141,7 +141,7 @@ func TestSwap(t *testing.T) {
 			t.Fatalf("a against b %+v, b against a %+v", one, two)
 		}
 		discordant := one.Losses + one.Gains
-		if n := len(Queue(record(list, episodes...), ab.Pairs, nil)); n != discordant {
+		if n := len(Queue(record(list, episodes...), ab.Pairs, nil, 1)); n != discordant {
 			t.Fatalf("%d pairs in the queue, %d are discordant", n, discordant)
 		}
 	})
@@ -212,7 +212,7 @@ func TestQueueSaysWhatBecameOfItems(t *testing.T) {
 	for i, v := range []replay.Verdict{replay.Verbatim, replay.Absent, replay.Contradicted} {
 		r.Judgements = append(r.Judgements, &replay.Judgement{Key: b.Key, Compaction: i, Item: "c1", Class: fixtures.Constraint, Verdict: v})
 	}
-	queue := Queue(r, Match(r, "a", "b").Pairs, nil)
+	queue := Queue(r, Match(r, "a", "b").Pairs, nil, 1)
 	if len(queue) != 1 {
 		t.Fatalf("%d entries, want 1", len(queue))
 	}
@@ -259,7 +259,7 @@ func TestConfirm(t *testing.T) {
 			if len(m.Pairs) != 1 || m.Pairs[0].Cell != Loss {
 				t.Fatalf("pairs %+v, want the first play alone, a loss", m.Pairs)
 			}
-			got := Queue(r, m.Pairs, m.Again)[0].Confirmed
+			got := Queue(r, m.Pairs, m.Again, 1)[0].Confirmed
 			if (got == nil) != (tt.want == nil) || got != nil && *got != *tt.want {
 				t.Errorf("confirmed %+v, want %+v", got, tt.want)
 			}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
@@ -107,18 +108,29 @@ func confirm(first *Pair, again []Pair) *Confirmation {
 }
 
 // Queue returns the discordant pairs among pairs, in their order. Again are the pairs
-// of further replicates, which confirm the first.
-func Queue(record *replay.Record, pairs, again []Pair) []Entry {
+// of further replicates, which confirm the first; where the first play agrees and one
+// that was planned (below planned) does not, the first such one is in the queue.
+func Queue(record *replay.Record, pairs, again []Pair, planned int) []Entry {
 	verdicts := map[replay.DecisionKey]replay.Verdict{}
 	for _, j := range record.Judgements {
 		verdicts[j.Decision()] = j.Verdict
 	}
 	var queue []Entry
+	byFixture := map[fixtures.Hash][]Pair{}
+	for _, list := range [][]Pair{pairs, again} {
+		for i := range list {
+			byFixture[list[i].Fixture] = append(byFixture[list[i].Fixture], list[i])
+		}
+	}
 	for _, p := range pairs {
+		plays := byFixture[p.Fixture]
+		if i := slices.IndexFunc(plays, func(p Pair) bool { return p.Replicate < planned && p.Cell.Discordant() }); i >= 0 {
+			p = plays[i]
+		}
 		if !p.Cell.Discordant() {
 			continue
 		}
-		entry := Entry{Pair: p, Differ: differing(p), FirstContext: contextPath(p.First), SecondContext: contextPath(p.Second), Confirmed: confirm(&p, again)}
+		entry := Entry{Pair: p, Differ: differing(p), FirstContext: contextPath(p.First), SecondContext: contextPath(p.Second), Confirmed: confirm(&p, plays)}
 		f := record.Fixture(p.Fixture)
 		for _, item := range f.MustSurvive {
 			entry.Items = append(entry.Items, ItemFate{

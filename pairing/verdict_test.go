@@ -34,7 +34,7 @@ func disagreeing(names ...string) (*replay.Record, []Entry) {
 	}
 	m := Match(record, "reference", "new")
 	slices.SortFunc(m.Pairs, func(a, b Pair) int { return strings.Compare(a.ID, b.ID) })
-	return record, Queue(record, m.Pairs, nil)
+	return record, Queue(record, m.Pairs, nil, 1)
 }
 
 func reviewIn(t *testing.T, dir string, names ...string) *Review {

@@ -102,15 +102,23 @@ func (e *Engine) playOne(ctx context.Context, folder *Folder, shared *sharedStag
 	return nil
 }
 
+// ErrCutShort says that a provider or the like, and nobody under test, is at fault.
+var ErrCutShort = errors.New("cut short")
+
 // Compactions runs the compactions of a fixture through a compactor, as an episode
-// would, and nothing after them.
+// would, and nothing after them. The error is [ErrCutShort] where the world is at fault.
 func (e *Engine) Compactions(ctx context.Context, f *fixtures.Fixture, compactor Compactor) ([]CompactionRecord, error) {
 	st, err := e.stage(f)
 	if err != nil {
 		return nil, fmt.Errorf("fixture %s: %w", f.ConversationID, err)
 	}
 	p := &player{engine: e, stage: st, arm: Arm{Kind: CompactorArm, Compactor: compactor}, written: map[string]string{}, episode: &Episode{}}
-	if _, _, err := p.compact(ctx); err != nil {
+	_, _, err = p.compact(ctx)
+	var fault errFault
+	if errors.As(err, &fault) {
+		return nil, fmt.Errorf("fixture %s: %w: %w", f.ConversationID, ErrCutShort, fault.error)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("fixture %s: %w", f.ConversationID, err)
 	}
 	return p.episode.Compactions, nil

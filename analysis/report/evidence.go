@@ -21,36 +21,57 @@ func brief(c analysis.Comparison) string {
 	return fmt.Sprintf("%s, %s in %s, p(worse) %s", plural(c.Test.Losses, "loss"), plural(c.Test.Gains, "gain"), plural(c.Test.Pairs, "pair"), pValue(c.Test.PCluster))
 }
 
-// testLines are the sentences about the pair test, for text and Markdown alike.
+// testLines are the sentences about the pair test, for text, Markdown and HTML alike.
 func testLines(r *analysis.Report) []string {
 	x := &r.Test
-	if x.Pairs == 0 {
+	if x.Pairs == 0 && x.Groups == 0 {
 		return append([]string{"no replayed pair has an outcome on both sides: there is nothing to test"}, acceptedLine(r)...)
 	}
 	table := r.Pairs.ByReference[pairing.Replayed]
+	plays, decides := "", "; by session group, which decides, p(worse) "
+	if x.Replicates > 1 {
+		plays = "first plays: "
+		decides = fmt.Sprintf("; by session group over the means of %d plays, which decides, p(worse) ", x.Replicates)
+	}
+	if r.Settings.Stop == analysis.StopEarly {
+		decides = "; by session group p(worse) "
+	}
 	lines := []string{
-		fmt.Sprintf("both pass %d, losses %d, gains %d, both fail %d", table.BothPass, x.Losses, x.Gains, table.BothFail),
-		fmt.Sprintf("exact McNemar p(worse) %s, two-sided %s (mid-p %s, %s); by session group, which decides, p(worse) %s%s", pValue(x.PWorse), pValue(x.PTwo), pValue(x.PMidWorse), pValue(x.PMidTwo), pValue(x.PCluster), replicates(x)),
+		fmt.Sprintf("%sboth pass %d, losses %d, gains %d, both fail %d", plays, table.BothPass, x.Losses, x.Gains, table.BothFail),
+		fmt.Sprintf("%sexact McNemar p(worse) %s, two-sided %s (mid-p %s, %s)%s%s%s", plays, pValue(x.PWorse), pValue(x.PTwo), pValue(x.PMidWorse), pValue(x.PMidTwo), decides, pValue(x.PCluster), obuchowski(x)),
 	}
 	lines = append(lines, differenceLines(r)...)
 	lines = append(lines, conclusionLines(r)...)
 	lines = append(lines, x.Warnings...)
-	if !x.Attainable {
-		lines = append(lines, fmt.Sprintf("%s cannot reach %.2f whatever the direction: no significance here is no evidence of safety", plural(x.Losses+x.Gains, "discordant pair"), r.Settings.Alpha))
+	if x.MinP > x.Level && r.Settings.Stop != analysis.StopEarly {
+		lines = append(lines, fmt.Sprintf("%s in %s cannot reach %.4g whatever the direction: no significance here is no evidence of safety", plural(x.Losses+x.Gains, "discordant pair"), plural(x.Groups, "session group"), x.Level))
 	}
-	if x.SmallestDetectable != nil {
-		lines = append(lines, fmt.Sprintf("a loss rate of %.0f%% or more is seen with power %.0f%% in so many pairs; a smaller one can go unseen", 100**x.SmallestDetectable, 100*r.Settings.Power))
-	} else {
-		lines = append(lines, fmt.Sprintf("so few pairs see no loss rate, however high, with power %.0f%%", 100*r.Settings.Power))
-	}
+	lines = append(lines, detectableLine(r))
 	return append(append(lines, sequentialLine(r)...), acceptedLine(r)...)
 }
 
-func replicates(x *analysis.Test) string {
-	if x.Replicates <= 1 {
+// obuchowski is the asymptotic companion of the sign-flip.
+func obuchowski(x *analysis.Test) string {
+	if x.Obuchowski.PWorse == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (means of %d plays; McNemar looks at the first plays)", x.Replicates)
+	return fmt.Sprintf(" (Obuchowski, asymptotic, %s)", pValue(*x.Obuchowski.PWorse))
+}
+
+// detectableLine says what so many pairs can see.
+func detectableLine(r *analysis.Report) string {
+	x := &r.Test
+	unit := plural(x.Pairs, "pair")
+	if x.Clustered {
+		unit = plural(x.Groups, "session") + " (counted as one pair each)"
+	}
+	switch {
+	case x.DetectableReason != "":
+		return "what loss rate " + unit + " find is not said: " + x.DetectableReason
+	case x.SmallestDetectable != nil:
+		return fmt.Sprintf("at the level %.4g a loss rate of %.0f%% or more is seen with power %.0f%% in %s; a smaller one can go unseen", x.Level, 100**x.SmallestDetectable, 100*r.Settings.Power, unit)
+	}
+	return fmt.Sprintf("at the level %.4g %s see no loss rate, however high, with power %.0f%%", x.Level, unit, 100*r.Settings.Power)
 }
 
 // differenceLines are the sizes of the effect.
@@ -59,10 +80,13 @@ func differenceLines(r *analysis.Report) []string {
 	if x.Difference == nil || x.Low == nil {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("failures differ by %s, above zero is worse (%.0f%% Tango interval %s to %s%s)",
-		points(*x.Difference), 100*r.Settings.Confidence, points(*x.Low), points(*x.High), newcombe(x))}
-	if x.Clustered.Low != nil && x.Replicates <= 1 {
-		lines = append(lines, fmt.Sprintf("with sessions as the unit the interval is about %s to %s", points(*x.Clustered.Low), points(*x.Clustered.High)))
+	how := fmt.Sprintf("%.0f%% Tango interval", 100*r.Settings.Confidence)
+	if x.Clustered {
+		how += " with sessions as the unit, approximate,"
+	}
+	lines := []string{fmt.Sprintf("failures differ by %s, above zero is worse (%s %s to %s%s)", points(*x.Difference), how, points(*x.Low), points(*x.High), newcombe(x))}
+	if x.ByPair.Low != nil && x.Replicates <= 1 {
+		lines = append(lines, fmt.Sprintf("if pairs of one session were independent of each other it would be %s to %s", points(*x.ByPair.Low), points(*x.ByPair.High)))
 	}
 	if o := x.OddsRatio; o.Low != nil {
 		ratio, high := "infinite", "no upper limit"
@@ -72,7 +96,7 @@ func differenceLines(r *analysis.Report) []string {
 		if o.High != nil {
 			high = fmt.Sprintf("%.2f", *o.High)
 		}
-		lines = append(lines, fmt.Sprintf("a loss is %s times as likely as a gain (conditional odds ratio, exact limits %.2f and %s)", ratio, *o.Low, high))
+		lines = append(lines, fmt.Sprintf("a loss is %s times as likely as a gain (conditional odds ratio by pair, exact limits %.2f and %s)", ratio, *o.Low, high))
 	}
 	return lines
 }
@@ -81,7 +105,11 @@ func newcombe(x *analysis.Test) string {
 	if x.Newcombe.Low == nil {
 		return ""
 	}
-	return fmt.Sprintf("; Newcombe %s to %s", points(*x.Newcombe.Low), points(*x.Newcombe.High))
+	pair := ""
+	if x.Clustered {
+		pair = ", by pair,"
+	}
+	return fmt.Sprintf("; Newcombe%s %s to %s", pair, points(*x.Newcombe.Low), points(*x.Newcombe.High))
 }
 
 // conclusionLines say what follows, and what doesn't.
@@ -115,9 +143,13 @@ func sequentialLine(r *analysis.Report) []string {
 	if s.Sessions == 0 {
 		return nil
 	}
-	line := fmt.Sprintf("session by session in their random order: e-value %s after %s, anytime p %s", power10(s.Log10E), plural(s.Sessions, "session"), pValue(s.PAnytime))
+	decides := ""
+	if r.Settings.Stop == analysis.StopEarly {
+		decides = ", which decides"
+	}
+	line := fmt.Sprintf("session by session in their random order: e-value %s after %s, anytime p %s%s", power10(s.Log10E), plural(s.Sessions, "session"), pValue(s.PAnytime), decides)
 	if s.CrossedAt != nil {
-		line += fmt.Sprintf("; harm was certain at session %d", *s.CrossedAt)
+		line += fmt.Sprintf("; it reached 1/%.4g at session %d", r.Test.Level, *s.CrossedAt)
 	}
 	return []string{line}
 }

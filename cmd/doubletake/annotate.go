@@ -33,18 +33,20 @@ func fixturesAnnotate() *cli.Command {
 		Description: `Shows one candidate at a time with its context. Keys: y confirm, n reject, e edit, a add
 an item by its text, c more context, u undo, w write the fixture now, q leave; the same
 command goes on where it was left. Checks drafted from confirmed items are put the same
-way. Every decision is kept in .annotations/ beside the fixture, with who and when.
+way; --page puts all of it on a local web page. Every decision is kept in .annotations/ beside the fixture, with who and when.
 
 RECORDING is a canonical recording; doubletake import makes them of other tools' files.
 
    doubletake import session.jsonl --out mine
-   doubletake fixtures annotate mine/session.jsonl`,
-		Flags: []cli.Flag{
+   doubletake fixtures annotate mine/session.jsonl
+   doubletake fixtures annotate mine/session.jsonl --page`,
+		Flags: append([]cli.Flag{
 			stringFlag("set", "the set `DIR` that the fixture goes to; default: where the recording lies"),
 			stringFlag("by", "who decides, a `NAME`; default: git's user, else the system's"),
 			&cli.IntSliceFlag{Name: "compact-after", Usage: "compact after `TURN` (repeatable); default: as recorded, else two thirds of the way", EnvVars: twin("compact-after")},
 			&cli.Float64Flag{Name: "min-score", Usage: "show candidates from this `SCORE` on, 0 to 1", DefaultText: fmt.Sprint(annotate.DefaultMinScore), EnvVars: twin("min-score")},
-		},
+			&cli.BoolFlag{Name: "page", Usage: "decide on a local web page in place of the terminal", EnvVars: twin("page")},
+		}, pageFlags()...),
 		Action: annotateRecording,
 	}
 }
@@ -62,6 +64,9 @@ func annotateRecording(c *cli.Context) error {
 		return err
 	}
 	a.session = session
+	if c.Bool("page") {
+		return errors.Join(a.serve(c), session.Close())
+	}
 	a.keys = newKeys(c.App.Reader, a.out)
 	defer a.keys.close()
 	return errors.Join(a.run(), session.Close())
@@ -315,16 +320,24 @@ func (a *annotation) ask(item *fixtures.Item) error {
 	return nil
 }
 
-// write writes the fixture, which then verifies.
+// write writes the fixture and says where.
 func (a *annotation) write(why string) error {
-	f := a.session.Fixture(*a.base)
-	if err := f.Verify(a.rec); err != nil {
+	f, path, err := a.save()
+	if err != nil {
 		return err
 	}
-	if err := fixtures.WriteFixture(a.dir, f); err != nil {
-		return err
-	}
-	path := filepath.Join(a.dir, f.ConversationID+".json")
 	fmt.Fprintf(a.out, "\n%s: %d items and %d checks in %s\nnext: doubletake fixtures hash --set %s --bump VERSION\n", why, len(f.MustSurvive), len(f.Checks), path, a.dir)
 	return nil
+}
+
+// save writes the fixture, which then verifies.
+func (a *annotation) save() (f *fixtures.Fixture, path string, err error) {
+	f = a.session.Fixture(*a.base)
+	if err := f.Verify(a.rec); err != nil {
+		return nil, "", err
+	}
+	if err := fixtures.WriteFixture(a.dir, f); err != nil {
+		return nil, "", err
+	}
+	return f, filepath.Join(a.dir, f.ConversationID+".json"), nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"strings"
 
 	"github.com/joho/godotenv"
@@ -138,6 +139,9 @@ func usageOf(command string, flags ...cli.Flag) cli.OnUsageErrorFunc {
 	return func(_ *cli.Context, err error, _ bool) error {
 		hint := ""
 		if name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); unknown {
+			if _, err := strconv.ParseFloat(name, 64); err == nil {
+				return usageError("-%s is negative: no count, share or size is (%s --help)", name, command)
+			}
 			var names []string
 			for _, f := range flags {
 				names = append(names, f.Names()...)

@@ -21,7 +21,7 @@ func fixturesCommand() *cli.Command {
 		Usage: "verify, hash and list the fixtures of a set",
 		Description: `   doubletake fixtures verify --set fixtures/mine
    doubletake fixtures hash --set fixtures/mine --bump 2026.4`,
-		Subcommands: []*cli.Command{fixturesVerify(), fixturesHash(), fixturesList(), fixturesSelect(), fixturesAnnotate(), fixturesPropose()},
+		Subcommands: []*cli.Command{fixturesVerify(), fixturesHash(), fixturesList(), fixturesSelect(), fixturesAnnotate(), fixturesPropose(), fixturesMutate()},
 	}
 }
 

@@ -28,7 +28,7 @@ var importRules = []struct {
 	{"replay/...", []string{"replay", "fixtures", "fixtures/recording", "fixtures/annotate", "fixtures/signals"}, "implementations don't know each other"},
 	{"replay/compact/compacttest", []string{"replay", "fixtures", "replay/compact"}, "the conformance test knows the package it tests"},
 	{"pairing", []string{"replay", "fixtures"}, "pairing is a pure function of recorded episodes"},
-	{"pairing/review", []string{"pairing", "replay", "fixtures"}, "the review page reads what a run left"},
+	{"pairing/review", []string{"pairing", "replay", "fixtures", "fixtures/annotate"}, "the page reads what a run left, and puts an annotation's steps before a person"},
 	{"pairing/labelling", []string{"pairing", "replay", "fixtures"}, "cases to label are made from what a run left"},
 	{"analysis/stats", nil, "numbers in, numbers out"},
 	{"analysis/agreement", []string{"analysis/stats"}, "labels in, numbers out"},

@@ -139,13 +139,16 @@ func (n *night) load() (err error) {
 		return err
 	}
 	n.verdict = n.config.analysis()
-	if name := n.cli.String("stop"); name != "" {
-		if n.verdict.Stop, err = analysis.ParseStop(name); err != nil {
+	if n.cli.IsSet("stop") {
+		if n.verdict.Stop, err = analysis.ParseStop(n.cli.String("stop")); err != nil {
 			return usageError("--stop: %w", err)
 		}
 	}
-	if n.replicates = cmp.Or(n.cli.Int("replicates"), int(n.config.Nightly.Replicates)); n.replicates < 0 || n.replicates > maxConfirm {
-		return usageError("--replicates: %d; want 1 to %d", n.replicates, maxConfirm)
+	n.replicates = int(n.config.Nightly.Replicates)
+	if n.cli.IsSet("replicates") {
+		if n.replicates = n.cli.Int("replicates"); n.replicates < 1 || n.replicates > maxConfirm {
+			return usageError("--replicates: %d; want 1 to %d", n.replicates, maxConfirm)
+		}
 	}
 	return nil
 }

@@ -109,7 +109,13 @@ func (n *night) confirmCritical(engine *replay.Engine, folder *replay.Folder) er
 		return err
 	}
 	plays := max(0, analysis.CriticalPlays-folder.Run.Plan.Planned())
-	return n.again(engine, folder, found.Critical(), plays, analysis.RoleReference, found.Report.Candidate)
+	var arms []string // all but the control: what the incumbent does decides, too
+	for _, arm := range n.arms {
+		if arm.Kind != replay.ControlArm {
+			arms = append(arms, arm.Name)
+		}
+	}
+	return n.again(engine, folder, found.Critical(), plays, arms...)
 }
 
 // again plays fixtures under two arms some more times, beyond what was planned.

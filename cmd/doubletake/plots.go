@@ -45,8 +45,8 @@ type namedFigure struct {
 
 // figuresOf draws the plots of a run.
 func figuresOf(r *analysis.Report) ([]namedFigure, error) {
-	power := plot.PowerData{Pairs: r.Test.Pairs, GainRates: []float64{0, 0.02, 0.05}, Alpha: r.Settings.Alpha, Target: r.Settings.Power}
-	if r.Test.Groups < r.Test.Pairs {
+	power := plot.PowerData{Pairs: r.Test.Pairs, GainRates: []float64{0, 0.02, 0.05}, Alpha: r.Test.Level, Target: r.Settings.Power}
+	if r.Test.Clustered {
 		power.Pairs = r.Test.Groups
 		power.Note = fmt.Sprintf("%d pairs in %d session groups, counted as one pair a group", r.Test.Pairs, r.Test.Groups)
 	}
@@ -73,8 +73,12 @@ func figuresOf(r *analysis.Report) ([]namedFigure, error) {
 func effectOf(r *analysis.Report) plot.EffectData {
 	data := plot.EffectData{Margin: r.Settings.Margin, Confidence: r.Settings.Confidence}
 	add := func(name string, t *analysis.Test) {
+		reason := t.Reason
+		if t.Pairs == 0 {
+			reason = "no replayed pair has an outcome"
+		}
 		data.Rows = append(data.Rows, plot.Difference{
-			Name: name, Value: t.Difference, Low: t.Low, High: t.High, Reason: t.Reason, Pairs: t.Pairs, Losses: t.Losses, Gains: t.Gains,
+			Name: name, Value: t.Difference, Low: t.Low, High: t.High, Reason: reason, Pairs: t.Pairs, Losses: t.Losses, Gains: t.Gains,
 		})
 	}
 	add(r.Candidate+" against "+r.Baseline, &r.Test)
@@ -92,7 +96,7 @@ func effectOf(r *analysis.Report) plot.EffectData {
 
 // evidenceOf is the evidence session by session.
 func evidenceOf(r *analysis.Report) plot.EvidenceData {
-	data := plot.EvidenceData{Alpha: r.Settings.Alpha}
+	data := plot.EvidenceData{Alpha: r.Test.Level}
 	for _, e := range r.Test.Sequential.Trail {
 		data.Groups = append(data.Groups, e.Cluster)
 	}

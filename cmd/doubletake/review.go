@@ -30,6 +30,8 @@ for triage; such verdicts are recorded as not blind.
    doubletake review night --as maria --no-browser
    doubletake review list night
    doubletake review show night forbidden-directory`,
+		Flags:       serveFlags(),
+		Action:      serveReview,
 		Subcommands: []*cli.Command{reviewList(), reviewShow(), reviewDecide(), reviewUndo(), reviewAssign(), reviewStats(), reviewExport(), reviewImport(), reviewLabels()},
 	}
 }

@@ -129,7 +129,7 @@ func (r *reviewed) list(c *cli.Context, keep func(i int) bool) error {
 		return printJSONLines(c.App.Writer, rows)
 	}
 	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "pair\tcell\tagainst\tturn\titems lost\tstate\ttitle")
+	fmt.Fprintln(w, "pair\tcell\tagainst\tturn\titems lost\tplayed again\tstate\ttitle")
 	for i := range r.queue {
 		if !keep(i) {
 			continue
@@ -139,7 +139,11 @@ func (r *reviewed) list(c *cli.Context, keep func(i int) bool) error {
 		if e.Divergence != nil {
 			turn = e.Divergence.Turn
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", e.ID, e.Cell, e.By, turn, e.Lost(), r.state(i), report.Shorten(e.Title, 70))
+		again := "-"
+		if c := e.Confirmed; c != nil {
+			again = fmt.Sprintf("%s (%d of %d)", c.Label, c.Same, c.Plays)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", e.ID, e.Cell, e.By, turn, e.Lost(), again, r.state(i), report.Shorten(e.Title, 70))
 	}
 	return w.Flush()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"math/big"
 	"strings"
 
@@ -16,6 +17,8 @@ func statsEProcess() *cli.Command {
 		ArgsUsage: "SEQUENCE",
 		Description: `The sequence is an L for a loss and a G for a gain, in the order in which they came.
 One may stop at any step, and reject at level alpha once anytime_p_worse is at most alpha.
+It bets on pairs that are independent of each other; the report's evidence bets on whole
+sessions, and differs.
 e_num and e_den are e_two_sided as a fraction, for the first 2000 steps.
 
    doubletake stats eprocess LGLLGLLLL`,
@@ -71,6 +74,7 @@ func evidenceFigures(sequence string) ([]figures, error) {
 		f.add("anytime_p_two", process.PTwo())
 		f.exp("running_max_worse", process.MaxLogWorse)
 		f.add("anytime_p_worse", process.PWorse())
+		f.add("log10_anytime_p_worse", -process.MaxLogWorse/math.Ln10)
 		steps = append(steps, f)
 	}
 	return steps, nil

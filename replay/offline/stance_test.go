@@ -36,6 +36,10 @@ func stanceCases() []stanceCase {
 		{"deploy rev 14 on Friday", "Maybe deploy rev 14 on Friday.", Contradicted},
 		{"deploy rev 14 on Friday", "Deploy rev 14 on Friday, if possible.", Contradicted},
 		{"deploy rev 14 on Friday", "Ignore \"deploy rev 14 on Friday\"", Contradicted},
+		{"die Tabelle bestand_alt darf nie geleert werden", "Die Tabelle bestand_alt darf möglichst nie geleert werden.", Contradicted},
+		// Another value in one half of a sentence, which the other half does not make good.
+		{"the limit of the feed is 45 minutes and not 30", "The limit of the feed is 12 minutes and not 30.", Contradicted},
+		{"the limit of the feed is 45 minutes and not 30", "The feed has a limit. It is 45 minutes and not 30.", Supported},
 		// In other words.
 		{"never modify anything under /migrations", "Files under /migrations must not be edited.", Supported},
 		{"never modify anything under /migrations", "Do not touch anything in the migrations folder.", Supported},

@@ -1,0 +1,241 @@
+package review
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/pairing"
+)
+
+// queueRow is a pair in the list. What would say which side is which is left empty
+// before the reviewer has seen it.
+type queueRow struct {
+	ID      string           `json:"id"`
+	Name    string           `json:"name"` // the id, fit to be shown
+	Title   string           `json:"title"`
+	Group   string           `json:"group"`
+	Classes []fixtures.Class `json:"classes"` // of the items that were lost
+	Label   pairing.Label    `json:"label,omitempty"`
+	State   pairing.State    `json:"state"`
+	// Open says that the reviewer has still to decide it.
+	Open bool `json:"open"`
+	// Mine is what the reviewer chose, in the words of the page.
+	Mine       string `json:"mine,omitempty"`
+	Remembered string `json:"remembered,omitempty"` // the run of the earlier verdict
+	Stale      bool   `json:"stale,omitempty"`
+
+	Cell   pairing.Cell   `json:"cell,omitempty"`
+	Ruling pairing.Ruling `json:"ruling,omitempty"`
+}
+
+// progress is how far the reviewer is.
+type progress struct {
+	Total   int `json:"total"`   // pairs in the queue
+	Decided int `json:"decided"` // by the reviewer
+	Open    int `json:"open"`
+	// Minutes is how long the open ones will take, by how long earlier verdicts took.
+	Minutes float64 `json:"minutes"`
+}
+
+type queueAnswer struct {
+	Rows     []queueRow `json:"rows"`
+	From     int        `json:"from"`
+	Matching int        `json:"matching"`
+	Progress progress   `json:"progress"`
+}
+
+const longestName, longestTitle = 120, 300 // bytes
+
+// listed is how many pairs come with one request.
+const listed = 100
+
+func (s *Server) getQueue(r *http.Request) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	query := r.URL.Query()
+	keep, err := s.filter(query)
+	if err != nil {
+		return nil, err
+	}
+	from, err := number(query, "from")
+	if err != nil {
+		return nil, err
+	}
+	a := queueAnswer{Rows: []queueRow{}, From: from, Progress: s.progress()}
+	for i := range s.options.Review.Queue {
+		row := s.row(i)
+		if !keep(&row) {
+			continue
+		}
+		if a.Matching >= from && len(a.Rows) < listed {
+			a.Rows = append(a.Rows, row)
+		}
+		a.Matching++
+	}
+	return a, nil
+}
+
+// getNext finds the next open pair after one, under the same filters as the list; after
+// the last comes the first.
+func (s *Server) getNext(r *http.Request) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	query := r.URL.Query()
+	keep, err := s.filter(query)
+	if err != nil {
+		return nil, err
+	}
+	n := len(s.options.Review.Queue)
+	at, known := s.index[query.Get("after")]
+	if !known {
+		at = n - 1
+	}
+	step := 1
+	if query.Get("back") != "" {
+		step = n - 1
+		if !known {
+			at = 0
+		}
+	}
+	// With "any", pairs that are decided are next ones, too.
+	every := query.Get("any") != ""
+	for k := 1; k <= n; k++ {
+		row := s.row((at + k*step) % n)
+		if row.ID != query.Get("after") && (every || row.Open) && keep(&row) {
+			return map[string]any{"id": row.ID}, nil
+		}
+	}
+	return map[string]any{"id": nil}, nil
+}
+
+// row is a pair in the list as the reviewer may see it.
+func (s *Server) row(i int) queueRow {
+	e, standing := &s.options.Review.Queue[i], &s.standings[i]
+	row := queueRow{ID: e.ID, Name: brief(e.ID, longestName), Title: brief(e.Title, longestTitle), Group: brief(e.Group, longestName), Classes: []fixtures.Class{}, State: standing.State, Stale: len(standing.Stale) > 0}
+	for _, item := range e.Items {
+		if item.Lost() && !slices.Contains(row.Classes, item.Class) {
+			row.Classes = append(row.Classes, item.Class)
+		}
+	}
+	if e.Confirmed != nil {
+		row.Label = e.Confirmed.Label
+	}
+	if v := s.mine(i); v != nil {
+		row.Mine = s.words(chosen(v.Ruling, s.swapped(e)))
+	} else if m, ok := s.options.Remembered[e.ID]; ok {
+		row.Remembered = visible(m.Run)
+	}
+	row.Open = s.open(i)
+	if s.seen(e.ID) {
+		row.Cell, row.Ruling = e.Cell, standing.Ruling
+	}
+	return row
+}
+
+// words is the label of a choice.
+func (s *Server) words(value string) string {
+	for _, c := range choices(s.options.Blind) {
+		if c.Value == value {
+			return c.Label
+		}
+	}
+	return value
+}
+
+// mine is the reviewer's verdict that stands on a pair, or nil.
+func (s *Server) mine(i int) *pairing.Verdict {
+	for k := range s.standings[i].Verdicts {
+		if v := &s.standings[i].Verdicts[k]; v.By == s.options.Reviewer {
+			return v
+		}
+	}
+	return nil
+}
+
+// open says whether the reviewer has still to decide a pair: one that is theirs by
+// assignment, else one that nobody has decided, or on which others do not agree.
+func (s *Server) open(i int) bool {
+	if s.mine(i) != nil {
+		return false
+	}
+	if s.options.Assigned != nil {
+		return slices.Contains(s.options.Assigned[s.options.Review.Queue[i].ID], s.options.Reviewer)
+	}
+	return s.standings[i].State != pairing.Decided
+}
+
+// seen says whether the reviewer knows which side of a pair is which: always when not
+// blind, else once a line of theirs on it stands in the log.
+func (s *Server) seen(pair string) bool {
+	return !s.options.Blind || slices.ContainsFunc(s.verdicts[pair], func(v pairing.Verdict) bool { return v.By == s.options.Reviewer })
+}
+
+func (s *Server) swapped(e *pairing.Entry) bool {
+	return s.options.Blind && swapped(s.seed, s.options.Reviewer, e.ID)
+}
+
+func (s *Server) progress() progress {
+	p := progress{Total: len(s.options.Review.Queue)}
+	for i := range s.options.Review.Queue {
+		switch {
+		case s.mine(i) != nil:
+			p.Decided++
+		case s.open(i):
+			p.Open++
+		}
+	}
+	p.Minutes = pairing.MinutesLeft(s.options.Review.Verdicts, p.Open)
+	return p
+}
+
+// filter is which pairs a query asks for.
+func (s *Server) filter(query url.Values) (func(*queueRow) bool, error) {
+	state, cell, label := query.Get("state"), pairing.Cell(query.Get("cell")), pairing.Label(query.Get("label"))
+	class, find := fixtures.Class(query.Get("class")), strings.ToLower(query.Get("find"))
+	switch {
+	case !slices.Contains([]string{"", "open", "undecided", "decided", "disputed", "remembered"}, state):
+		return nil, fault(http.StatusBadRequest, "no state %q", state)
+	case cell != "" && !cell.Discordant():
+		return nil, fault(http.StatusBadRequest, "no cell %q", cell)
+	case label != "" && label != pairing.Stable && label != pairing.Flaky:
+		return nil, fault(http.StatusBadRequest, "no label %q", label)
+	case class != "" && !slices.Contains(fixtures.Classes(), class):
+		return nil, fault(http.StatusBadRequest, "no class %q", class)
+	}
+	return func(row *queueRow) bool {
+		switch {
+		case cell != "" && row.Cell != cell,
+			label != "" && row.Label != label,
+			class != "" && !slices.Contains(row.Classes, class):
+			return false
+		case find != "" && !strings.Contains(strings.ToLower(row.Group), find) && !strings.Contains(strings.ToLower(row.Name), find) && !strings.Contains(strings.ToLower(row.Title), find):
+			return false
+		}
+		switch state {
+		case "":
+			return true
+		case "open":
+			return row.Open
+		case "remembered":
+			return row.Remembered != ""
+		}
+		return string(row.State) == state
+	}, nil
+}
+
+// number reads a whole number, not negative, of a query; 0 where there is none.
+func number(query url.Values, name string) (int, error) {
+	text := query.Get(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, fault(http.StatusBadRequest, "%s=%q: want a number", name, text)
+	}
+	return n, nil
+}
