@@ -543,6 +543,9 @@ func (a *analyser) note() {
 	if missed > 0 {
 		a.notes = append(a.notes, fmt.Sprintf("%d tool calls had no recorded result and got a fixed text", missed))
 	}
+	for _, name := range a.record.Run.Plan.Quarantined {
+		a.notes = append(a.notes, "in quarantine, and not played: "+name)
+	}
 	a.noteEvidence()
 	if !a.report.Lineage.VocabularyOwn {
 		a.notes = append(a.notes, fmt.Sprintf("tokens are counted with the vocabulary %s, which may not be that of %s", a.report.Lineage.Vocabulary, a.report.Lineage.AgentModel))

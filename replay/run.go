@@ -63,6 +63,8 @@ type Plan struct {
 	// 1. Replicate numbers from there on are further plays of what had been found, and
 	// no part of any test.
 	Replicates int `json:"replicates,omitempty"`
+	// Quarantined names the fixtures that were kept out, with why.
+	Quarantined []string `json:"quarantined,omitempty"`
 }
 
 // Planned is how often each episode is planned to be played.

@@ -52,18 +52,20 @@ type night struct {
 	// verdict is what the verdict is found by, replicates how often each episode is played.
 	verdict    analysis.Settings
 	replicates int
-	counter    *model.Counter
-	agent      *model.Cached
-	judge      *model.Cached
-	judgeAs    string
-	budget     *model.Budget
-	lineage    replay.Lineage
-	arms       []replay.Arm
-	infos      []replay.ArmInfo
-	control    bool
-	progress   *progress
-	offline    bool
-	close      []func() error
+	// quarantined names the fixtures that are kept out, with why.
+	quarantined []string
+	counter     *model.Counter
+	agent       *model.Cached
+	judge       *model.Cached
+	judgeAs     string
+	budget      *model.Budget
+	lineage     replay.Lineage
+	arms        []replay.Arm
+	infos       []replay.ArmInfo
+	control     bool
+	progress    *progress
+	offline     bool
+	close       []func() error
 }
 
 // runNight plays the roles over the set and reports. It is what nightly and compare share.
@@ -138,6 +140,9 @@ func (n *night) load() (err error) {
 	if n.fixtures, err = n.set.Select(list(n.cli, "fixture")); err != nil {
 		return err
 	}
+	if n.quarantine(); len(n.fixtures) == 0 {
+		return usageError("every fixture is in quarantine: %s", strings.Join(n.quarantined, "; "))
+	}
 	n.verdict = n.config.analysis()
 	if n.cli.IsSet("stop") {
 		if n.verdict.Stop, err = analysis.ParseStop(n.cli.String("stop")); err != nil {
@@ -151,6 +156,24 @@ func (n *night) load() (err error) {
 		}
 	}
 	return nil
+}
+
+// quarantine takes out the fixtures that are kept out today, and those whose time is over
+// it names: they play again.
+func (n *night) quarantine() {
+	today := time.Now()
+	var playing []*fixtures.Fixture
+	for _, f := range n.fixtures {
+		switch {
+		case f.Quarantined(today):
+			n.quarantined = append(n.quarantined, fmt.Sprintf("%s, until %s: %s", f.ConversationID, f.Quarantine.Until, f.Quarantine.Reason))
+			continue
+		case f.Quarantine != nil:
+			fmt.Fprintf(report.Printable(n.cli.App.ErrWriter), "the quarantine of %s ended on %s: it plays again\n", f.ConversationID, f.Quarantine.Until)
+		}
+		playing = append(playing, f)
+	}
+	n.fixtures = playing
 }
 
 // connect finds the models: an endpoint, or the embedded provider where none is named.
@@ -371,7 +394,7 @@ func (n *night) open() (*replay.Folder, error) {
 	plan := replay.Plan{
 		Command: n.command, Lineage: n.lineage, Settings: n.settings, Arms: n.infos,
 		Fixtures: len(n.fixtures), Items: part.Items(), Decisions: part.Decisions(), Analysis: settings,
-		Replicates: n.replicates,
+		Replicates: n.replicates, Quarantined: n.quarantined,
 	}
 	now := time.Now()
 	dir := n.cli.String("out")

@@ -32,7 +32,7 @@ for triage; such verdicts are recorded as not blind.
    doubletake review show night forbidden-directory`,
 		Flags:       serveFlags(),
 		Action:      serveReview,
-		Subcommands: []*cli.Command{reviewList(), reviewShow(), reviewDecide(), reviewUndo(), reviewAssign(), reviewStats(), reviewExport(), reviewImport(), reviewLabels()},
+		Subcommands: []*cli.Command{reviewList(), reviewShow(), reviewDecide(), reviewUndo(), reviewAccept(), reviewCorrect(), reviewQuarantine(), reviewAssign(), reviewStats(), reviewExport(), reviewImport(), reviewLabels()},
 	}
 }
 
@@ -76,14 +76,14 @@ func reviewShow() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return showPair(c.App.Writer, record, &queue[i])
+				return showPair(c.App.Writer, record, &queue[i], cmp.Or(terminalStyle(c).Width, report.DefaultWidth))
 			}
 			return usageError("no pair %q in the queue of %s (doubletake review list %s)", id, dir, dir)
 		},
 	}
 }
 
-func showPair(out io.Writer, record *replay.Record, e *pairing.Entry) error {
+func showPair(out io.Writer, record *replay.Record, e *pairing.Entry, width int) error {
 	p := func(format string, args ...any) { fmt.Fprintf(out, format, args...) }
 	p("%s: %s against %s, a %s (%s reference)\n", e.ID, report.Clean(e.Second.Arm), report.Clean(e.First.Arm), e.Cell, e.By)
 	if e.Title != "" {
@@ -112,31 +112,15 @@ func showPair(out io.Writer, record *replay.Record, e *pairing.Entry) error {
 		p("  %s %s\n", report.Clean(e.First.Arm), report.Shorten(pairing.Describe(d.First), 2000))
 		p("  %s %s\n", report.Clean(e.Second.Arm), report.Shorten(pairing.Describe(d.Second), 2000))
 	}
-	for _, side := range []pairing.Side{e.First, e.Second} {
-		episode := record.Episode(replay.Key{Fixture: e.Fixture, Arm: side.Arm, Replicate: e.Replicate})
-		if episode == nil {
-			continue
-		}
-		p("\nWhat happened under %s (from turn %d, context of %d tokens)\n", report.Clean(side.Arm), episode.Fork+1, side.Tokens)
-		for i := range episode.Steps {
-			showStep(p, &episode.Steps[i])
-		}
+	first := record.Episode(replay.Key{Fixture: e.Fixture, Arm: e.First.Arm, Replicate: e.Replicate})
+	second := record.Episode(replay.Key{Fixture: e.Fixture, Arm: e.Second.Arm, Replicate: e.Replicate})
+	if first != nil && second != nil {
+		p("\nSide by side from turn %d: | both the same, * different, < and > one side only\n", first.Fork+1)
+		p("  contexts of %d and %d tokens\n", e.First.Tokens, e.Second.Tokens)
+		sideBySide(out, e, pairing.Align(first.Steps, second.Steps), width)
 	}
 	if e.SecondContext != "" {
 		p("\nContexts: %s, %s\n", cmp.Or(e.FirstContext, "(accepted trace)"), e.SecondContext)
 	}
 	return nil
-}
-
-func showStep(p func(string, ...any), s *replay.Step) {
-	const width = 400
-	switch s.Kind {
-	case replay.StepUser:
-		p("  %4d user       %s\n", s.Turn, report.Shorten(s.Text, width))
-	case replay.StepText:
-		p("  %4d assistant  %s\n", s.Turn, report.Shorten(s.Text, width))
-	default:
-		p("  %4d call       %s %s\n", s.Turn, report.Clean(s.Call.Name), report.Shorten(string(s.Call.Arguments), width))
-		p("       %-10s %s\n", s.Source, report.Shorten(s.Result, 160))
-	}
 }
