@@ -63,13 +63,13 @@ func runImport(c *cli.Context) error {
 	if drafts != "auto" && drafts != "all" && drafts != "none" {
 		return usageError("--fixtures %q: want auto, all or none", drafts)
 	}
-	change := redactor.Record
+	change, learn := redactor.Record, redactor.Learn
 	if c.Bool("no-redact") {
 		fmt.Fprintln(c.App.ErrWriter, "warning: nothing is taken out: a recording that is shared may give away keys, addresses and names")
-		change = nil
+		change, learn = nil, nil
 	}
 	summary, err := recording.Import(c.Context, c.Args().Slice(), recording.Options{
-		Format: c.String("format"), OutDir: c.String("out"), Redact: change,
+		Format: c.String("format"), OutDir: c.String("out"), Redact: change, Learn: learn,
 		Progress: func(p recording.Progress) {
 			fmt.Fprintf(c.App.ErrWriter, "[%d/%d] %s: %s\n", p.Done, p.Total, report.Clean(p.File.File), outcome(p.File))
 		},

@@ -40,6 +40,8 @@ on the labelled sample of public recordings where they are in the folder --recor
 			&cli.BoolFlag{Name: "tool-results", Usage: "also plain facts in results of tools, such as the branch that git is on", EnvVars: twin("tool-results")},
 			&cli.BoolFlag{Name: "measure", Usage: "print precision and recall by class", EnvVars: twin("measure")},
 			stringFlag("recordings", "with --measure: the folder `DIR` with the recordings of the labelled sample"),
+			stringFlag("model", "let the model `NAME` look again at every turn; the turns are sent to it"),
+			stringFlag("base-url", "the OpenAI-compatible endpoint of --model, a `URL` that ends in /v1; default: OPENAI_BASE_URL"),
 			jsonFlag(),
 		},
 		Action: runPropose,
@@ -70,9 +72,18 @@ func runPropose(c *cli.Context) error {
 	if !c.Args().Present() {
 		return usageError("propose wants recordings (doubletake fixtures propose --help)")
 	}
+	second, err := secondPass(c)
+	if err != nil {
+		return err
+	}
+	opts.Second = second
 	found := []proposal{}
-	err := eachRecording(c.Context, c.App.ErrWriter, c.Args().Slice(), func(file string, rec *fixtures.Recording) error {
-		p := proposal{Recording: rec.Header.ID, File: file, Candidates: annotate.Propose(rec, opts), Checks: []fixtures.Check{}}
+	err = eachRecording(c.Context, c.App.ErrWriter, c.Args().Slice(), func(file string, rec *fixtures.Recording) error {
+		candidates, err := annotate.Refine(c.Context, rec, opts)
+		if err != nil {
+			return err
+		}
+		p := proposal{Recording: rec.Header.ID, File: file, Candidates: candidates, Checks: []fixtures.Check{}}
 		tools := annotate.ToolsOf(rec)
 		for i := range p.Candidates {
 			if check, ok := annotate.DraftCheck(&p.Candidates[i], tools); ok {
