@@ -155,6 +155,34 @@ func gate(t *testing.T, r *analysis.Report, name string) analysis.Gate {
 	return r.Gates[i]
 }
 
+// TestNotRecorded has a candidate that answers with what was recorded, and recordings
+// that do not hold it: nothing is said of the pair, and nothing against the candidate.
+func TestNotRecorded(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		n := newNight(t, append(repeat("ppv", 1), repeat("ppp", 79)...)...)
+		for _, e := range n.record.Episodes {
+			if e.Status == replay.Void {
+				e.Compactions[0].Status, e.Compactions[0].NotRecorded = replay.Refused, !refused
+			}
+		}
+		r := n.analyse(t)
+		g := gate(t, r, "failed compactions")
+		counts := r.Compactions["new"]
+		if refused {
+			if g.Status != analysis.GateRegressed || counts.Refused != 1 || counts.NotRecorded != 0 {
+				t.Errorf("a refusal of the compactor's: %+v, %+v", g, counts)
+			}
+			continue
+		}
+		if g.Status != analysis.GatePass || counts.Refused != 0 || counts.NotRecorded != 1 || len(counts.Findings) != 1 {
+			t.Errorf("nothing recorded: %+v, %+v", g, counts)
+		}
+		if r.Verdict != analysis.Clear || r.Pairs.Void != 1 {
+			t.Errorf("%s, %d void pairs: %q", r.Verdict, r.Pairs.Void, r.Why)
+		}
+	}
+}
+
 // TestBacklogDoesNotBlock is a system that is not yet compliant, and a change that
 // makes it no worse; then the same with a change that does.
 func TestBacklogDoesNotBlock(t *testing.T) {

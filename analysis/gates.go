@@ -171,7 +171,8 @@ func MetricNames() []string {
 }
 
 // broken counts the compactions that gave nothing to go on with, or no less than
-// there was.
+// there was. One that the recording does not hold is no fault of a compactor: it makes
+// its episode void.
 func (c CompactionCounts) broken() float64 { return float64(c.Error + c.Refused + c.NotSmaller) }
 
 // compactions is how often the candidate broke, refused, or did not shorten.

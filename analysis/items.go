@@ -46,7 +46,11 @@ func countCompactions(record *replay.Record, arm string) CompactionCounts {
 			case replay.Unchanged:
 				counts.Unchanged++
 			case replay.Refused:
-				counts.Refused++
+				if c.NotRecorded {
+					counts.NotRecorded++
+				} else {
+					counts.Refused++
+				}
 			default:
 				counts.Error++
 			}

@@ -185,6 +185,9 @@ type CompactionCounts struct {
 	Unchanged int `json:"unchanged"`
 	Refused   int `json:"refused"`
 	Error     int `json:"error"`
+	// NotRecorded counts the compactions that the recording does not hold, where the
+	// compactor answers with the recorded ones. They are no refusals of the compactor.
+	NotRecorded int `json:"not_recorded,omitempty"`
 	// NotSmaller counts the compactions whose output is no smaller than their input.
 	NotSmaller int `json:"not_smaller"`
 	// Findings are the compactions that gave nothing, each with its place.

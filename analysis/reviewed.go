@@ -51,11 +51,13 @@ type rulings struct {
 	// outcome is what an arm's episode of a fixture counts as.
 	outcome map[replay.Key]fixtures.Answer
 	exclude map[fixtures.Hash]bool
+	// ignore is the check of a fixture that is wrong.
+	ignore map[fixtures.Hash]string
 }
 
 // rule turns standings into outcomes. Worst also settles what is not decided.
 func rule(queue []pairing.Entry, standings []pairing.Standing, worst bool) *rulings {
-	r := &rulings{outcome: map[replay.Key]fixtures.Answer{}, exclude: map[fixtures.Hash]bool{}}
+	r := &rulings{outcome: map[replay.Key]fixtures.Answer{}, exclude: map[fixtures.Hash]bool{}, ignore: map[fixtures.Hash]string{}}
 	for i := range queue {
 		e := &queue[i]
 		set := func(first, second fixtures.Answer) {
@@ -67,8 +69,10 @@ func rule(queue []pairing.Entry, standings []pairing.Standing, worst bool) *ruli
 			set(fixtures.Pass, fixtures.Fail)
 		case pairing.CandidateBetter:
 			set(fixtures.Fail, fixtures.Pass)
-		case pairing.BothFine, pairing.CheckWrong:
+		case pairing.BothFine:
 			set(fixtures.Pass, fixtures.Pass)
+		case pairing.CheckWrong:
+			r.ignore[e.Fixture] = standings[i].Check
 		case pairing.BothWrong:
 			set(fixtures.Fail, fixtures.Fail)
 		case pairing.FixtureWrong:
@@ -99,6 +103,10 @@ func (r *rulings) apply(pairs []pairing.Pair) {
 }
 
 func (r *rulings) side(p *pairing.Pair, s *pairing.Side) {
+	if check, ok := r.ignore[p.Fixture]; ok {
+		s.Outcome = without(s.Outcome, check)
+		return
+	}
 	answer, ok := r.outcome[replay.Key{Fixture: p.Fixture, Arm: s.Arm}]
 	if !ok {
 		return
@@ -116,6 +124,26 @@ func (r *rulings) side(p *pairing.Pair, s *pairing.Side) {
 		checks[i] = c
 	}
 	s.Outcome.Checks = checks
+}
+
+// without is an outcome by the other checks alone.
+func without(o pairing.Outcome, check string) pairing.Outcome {
+	rest := []fixtures.Result{}
+	o.Answer = fixtures.Pass
+	for _, c := range o.Checks {
+		if c.Check == check {
+			continue
+		}
+		rest = append(rest, c)
+		switch {
+		case c.Answer == fixtures.Fail:
+			o.Answer = fixtures.Fail
+		case c.Answer == fixtures.Unscored && o.Answer == fixtures.Pass:
+			o.Answer = fixtures.Unscored
+		}
+	}
+	o.Checks = rest
+	return o
 }
 
 // without is the record without the fixtures that are wrong.
@@ -175,8 +203,10 @@ func changed(e *pairing.Entry, s *pairing.Standing) *Change {
 		to = pairing.Loss
 	case pairing.CandidateBetter:
 		to = pairing.Gain
-	case pairing.BothFine, pairing.CheckWrong:
+	case pairing.BothFine:
 		to = pairing.BothPass
+	case pairing.CheckWrong:
+		to = pairing.CellOf(without(e.First.Outcome, s.Check).Answer, without(e.Second.Outcome, s.Check).Answer)
 	case pairing.BothWrong:
 		to = pairing.BothFail
 	case pairing.FixtureWrong:

@@ -5,11 +5,21 @@ import (
 	"time"
 
 	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/pairing"
 )
 
 // rule gives verdicts on a night's queue: pair and ruling, one after the other.
 func (n *night) rule(t *testing.T, by string, rulings ...string) []pairing.Verdict {
+	t.Helper()
+	var list []pairing.Verdict
+	for i := 0; i < len(rulings); i += 2 {
+		list = append(list, pairing.Verdict{By: by, Pair: rulings[i], Ruling: pairing.Ruling(rulings[i+1])})
+	}
+	return n.ruleOn(t, list...)
+}
+
+func (n *night) ruleOn(t *testing.T, list ...pairing.Verdict) []pairing.Verdict {
 	t.Helper()
 	found, err := analysis.Analyse(n.record)
 	if err != nil {
@@ -20,8 +30,8 @@ func (n *night) rule(t *testing.T, by string, rulings ...string) []pairing.Verdi
 		t.Fatal(err)
 	}
 	defer review.Close()
-	for i := 0; i < len(rulings); i += 2 {
-		if _, err := review.Decide(pairing.Verdict{By: by, Pair: rulings[i], Ruling: pairing.Ruling(rulings[i+1])}); err != nil {
+	for _, v := range list {
+		if _, err := review.Decide(v); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -76,6 +86,24 @@ func TestReviewLiftsWhatAPersonLetsPass(t *testing.T) {
 	}
 	if x := found.Report.Reviewed.AtWorst; x.Verdict != analysis.Clear {
 		t.Errorf("%s, because %q", x.Verdict, x.Why)
+	}
+}
+
+// A check that is wrong leaves the others in force: a pair that fails another one stays a
+// loss, and its critical row, too.
+func TestOneWrongCheckDoesNotClearTheOthers(t *testing.T) {
+	n := newNight(t, append(repeat("ppf", 1), repeat("ppp", 60)...)...)
+	f := n.record.Fixtures[0]
+	f.MustPass = true
+	f.Checks = append(f.Checks, fixtures.Check{ID: "k2", Final: "text startsWith 'o'"})
+	n.again(0, 1, "ppf")
+	verdicts := n.ruleOn(t, pairing.Verdict{By: "a", Pair: "f00", Ruling: pairing.CheckWrong, Check: "k1"})
+	found, err := analysis.AnalyseWith(n.record, analysis.Options{Verdicts: verdicts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := found.Report.Reviewed.AtWorst; x.Pairs.Losses != 1 || x.Verdict != analysis.Regressed {
+		t.Errorf("%s, %+v: k2 still fails", x.Verdict, x.Pairs)
 	}
 }
 

@@ -52,17 +52,15 @@ func Stand(record *replay.Record, queue []Entry, verdicts []Verdict) []Standing 
 func stand(now Evidence, pair string, verdicts []Verdict) Standing {
 	s := Standing{Pair: pair, State: Undecided, Verdicts: []Verdict{}}
 	last := map[string]Verdict{}
-	for _, v := range verdicts {
-		switch {
-		case v.Ruling == "":
-			delete(last, v.By)
-		case v.Evidence != now:
+	for by, lines := range standingLines(verdicts) {
+		v := lines[len(lines)-1]
+		if v.Evidence != now {
 			s.Stale = append(s.Stale, v)
-			delete(last, v.By)
-		default:
-			last[v.By] = v
+			continue
 		}
+		last[by] = v
 	}
+	slices.SortFunc(s.Stale, func(a, b Verdict) int { return cmp.Compare(a.Number, b.Number) })
 	for _, v := range last {
 		s.Verdicts = append(s.Verdicts, v)
 	}
@@ -92,6 +90,46 @@ func stand(now Evidence, pair string, verdicts []Verdict) Standing {
 		}
 	}
 	return s
+}
+
+// standingLines are the lines on one pair that were not taken back, by reviewer: a line
+// without a ruling takes the reviewer's last one back, and what stood before stands again.
+func standingLines(verdicts []Verdict) map[string][]Verdict {
+	lines := map[string][]Verdict{}
+	for _, v := range verdicts {
+		switch n := len(lines[v.By]); {
+		case v.Ruling != "":
+			lines[v.By] = append(lines[v.By], v)
+		case n > 1:
+			lines[v.By] = lines[v.By][:n-1]
+		default:
+			delete(lines, v.By)
+		}
+	}
+	return lines
+}
+
+// FirstRatings are, for each pair and reviewer, the first ruling that was not taken back
+// and settled nothing: what somebody said before they knew what others say. Ratings on
+// evidence that has changed are left out.
+func FirstRatings(record *replay.Record, queue []Entry, verdicts []Verdict) []Verdict {
+	byPair := map[string][]Verdict{}
+	for _, v := range verdicts {
+		byPair[v.Pair] = append(byPair[v.Pair], v)
+	}
+	var list []Verdict
+	for i := range queue {
+		now := evidence(record, &queue[i].Pair)
+		var first []Verdict
+		for _, lines := range standingLines(byPair[queue[i].ID]) {
+			if at := slices.IndexFunc(lines, func(v Verdict) bool { return !v.Adjudicates && v.Evidence == now }); at >= 0 {
+				first = append(first, lines[at])
+			}
+		}
+		slices.SortFunc(first, func(a, b Verdict) int { return cmp.Compare(a.Number, b.Number) })
+		list = append(list, first...)
+	}
+	return list
 }
 
 func (s *Standing) decide(v Verdict) {
@@ -135,27 +173,14 @@ func Remember(record *replay.Record, queue []Entry, earlier map[string][]Verdict
 // agreed are the verdicts of one run that decide, by disagreement: the settling one, or
 // the last of those who all say the same. A disputed pair has none.
 func agreed(verdicts []Verdict) map[Disagreement]Verdict {
-	byReviewer := map[Disagreement]map[string]Verdict{}
+	byDisagreement := map[Disagreement][]Verdict{}
 	for _, v := range verdicts {
-		if byReviewer[v.Disagreement] == nil {
-			byReviewer[v.Disagreement] = map[string]Verdict{}
-		}
-		if v.Ruling == "" {
-			delete(byReviewer[v.Disagreement], v.By)
-			continue
-		}
-		byReviewer[v.Disagreement][v.By] = v
+		byDisagreement[v.Disagreement] = append(byDisagreement[v.Disagreement], v)
 	}
 	out := map[Disagreement]Verdict{}
-	for d, each := range byReviewer {
-		var evidence Evidence
-		var list []Verdict
-		for _, v := range each {
-			list = append(list, v)
-			if v.Number > 0 {
-				evidence = v.Evidence
-			}
-		}
+	for d, list := range byDisagreement {
+		list = slices.Clone(list)
+		evidence := list[len(list)-1].Evidence
 		for i := range list {
 			list[i].Evidence = evidence // all of one run's, which has not changed since
 		}

@@ -90,6 +90,8 @@ type Verdict struct {
 	From         string       `json:"from,omitempty"`
 	Evidence     Evidence     `json:"evidence"`
 	Disagreement Disagreement `json:"disagreement"`
+	// Seal is the checksum of the line.
+	Seal fixtures.Hash `json:"seal,omitempty"`
 }
 
 // Check says what is wrong with a verdict that somebody wants to give.
@@ -170,12 +172,52 @@ func OpenReview(dir string, record *replay.Record, queue []Entry, now func() tim
 	if err != nil {
 		return nil, fmt.Errorf("opening the review of %s: %w", dir, err)
 	}
+	if err := checkLog(verdicts); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the review of %s: %s: %w", dir, VerdictsFile, err), log.Close())
+	}
 	return &Review{Record: record, Queue: queue, Verdicts: verdicts, log: log, now: now}, nil
 }
 
 // ReadVerdicts reads the verdicts on the run in dir; a run without any has none.
 func ReadVerdicts(dir string) ([]Verdict, error) {
-	return fixtures.ReadLog[Verdict](filepath.Join(dir, VerdictsFile))
+	path := filepath.Join(dir, VerdictsFile)
+	verdicts, err := fixtures.ReadLog[Verdict](path)
+	if err == nil {
+		err = checkLog(verdicts)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading verdicts: %s: %w", path, err)
+	}
+	return verdicts, nil
+}
+
+// checkLog says which line of a log this program did not write so: the answer of a
+// reviewed run rests on it.
+func checkLog(verdicts []Verdict) error {
+	for i := range verdicts {
+		v := &verdicts[i]
+		if v.Number != i+1 {
+			return fmt.Errorf("verdict %d has the number %d: the log was changed", i+1, v.Number)
+		}
+		if err := v.check(); err != nil {
+			return fmt.Errorf("verdict %d: %w: the log was changed", i+1, err)
+		}
+		if seal := v.seal(); v.Seal != "" && v.Seal != seal {
+			return fmt.Errorf("verdict %d: its seal does not fit: the log was changed", i+1)
+		}
+	}
+	return nil
+}
+
+// seal is the checksum of a line.
+func (v *Verdict) seal() fixtures.Hash {
+	bare := *v
+	bare.Seal = ""
+	hash, err := fixtures.HashJSON(bare)
+	if err != nil {
+		return ""
+	}
+	return hash
 }
 
 // Close gives the review free.
@@ -204,6 +246,12 @@ func (r *Review) Decide(v Verdict) (Verdict, error) {
 	if err := v.check(); err != nil {
 		return v, fmt.Errorf("verdict on %s: %w", v.Pair, err)
 	}
+	if v.Ruling == CheckWrong && v.Check == "" {
+		if len(entry.Differ) != 1 {
+			return v, fmt.Errorf("verdict on %s: %d checks differ there: name the one that is wrong", v.Pair, len(entry.Differ))
+		}
+		v.Check = entry.Differ[0].Check
+	}
 	if v.Check != "" && !slices.ContainsFunc(entry.Differ, func(c DifferingCheck) bool { return c.Check == v.Check }) {
 		return v, fmt.Errorf("verdict on %s: check %q does not differ there", v.Pair, v.Check)
 	}
@@ -212,6 +260,7 @@ func (r *Review) Decide(v Verdict) (Verdict, error) {
 	if v.Disagreement, err = disagreement(r.Record, entry); err != nil {
 		return v, fmt.Errorf("verdict on %s: %w", v.Pair, err)
 	}
+	v.Seal = v.seal()
 	if err := r.log.Append(v); err != nil {
 		return v, err
 	}
@@ -220,20 +269,18 @@ func (r *Review) Decide(v Verdict) (Verdict, error) {
 }
 
 // Undo takes the reviewer's last verdict that stands back, whichever pair it is on, and
-// returns it.
+// returns it. What the reviewer had said of the pair before stands again.
 func (r *Review) Undo(by string) (Verdict, error) {
-	standing := map[string]Verdict{}
+	byPair := map[string][]Verdict{}
 	for _, v := range r.Verdicts {
-		if v.By == by && v.Ruling != "" {
-			standing[v.Pair] = v
-		} else if v.By == by {
-			delete(standing, v.Pair)
+		if v.By == by {
+			byPair[v.Pair] = append(byPair[v.Pair], v)
 		}
 	}
 	var last Verdict
-	for _, v := range standing {
-		if v.Number > last.Number {
-			last = v
+	for _, list := range byPair {
+		if lines := standingLines(list)[by]; len(lines) > 0 && lines[len(lines)-1].Number > last.Number {
+			last = lines[len(lines)-1]
 		}
 	}
 	if last.Number == 0 {

@@ -69,6 +69,8 @@ func TestStandings(t *testing.T) {
 		{"one", []Verdict{{By: "a", Ruling: BothFine}}, Decided, BothFine, ""},
 		{"a change of mind", []Verdict{{By: "a", Ruling: BothFine}, {By: "a", Ruling: CandidateWorse}}, Decided, CandidateWorse, ""},
 		{"taken back", []Verdict{{By: "a", Ruling: BothFine}, {By: "a"}}, Undecided, "", ""},
+		{"a change of mind taken back", []Verdict{{By: "a", Ruling: BothFine}, {By: "a", Ruling: BothWrong}, {By: "a"}}, Decided, BothFine, ""},
+		{"taken back before anything was said", []Verdict{{By: "a"}, {By: "a", Ruling: BothFine}}, Decided, BothFine, ""},
 		{"two agree, and the worst severity counts", []Verdict{{By: "a", Ruling: CandidateWorse, Severity: Critical}, {By: "b", Ruling: CandidateWorse, Severity: Minor}}, Decided, CandidateWorse, Critical},
 		{"two do not", []Verdict{{By: "a", Ruling: BothFine}, {By: "b", Ruling: CandidateWorse}}, Disputed, "", ""},
 		{"settled", []Verdict{{By: "a", Ruling: BothFine}, {By: "b", Ruling: CandidateWorse}, {By: "c", Ruling: CandidateWorse, Adjudicates: true}}, Decided, CandidateWorse, ""},
@@ -169,6 +171,40 @@ func TestReviewSurvivesACrash(t *testing.T) {
 	defer r.Close()
 	if v := decide(t, r, Verdict{By: "b", Pair: "p", Ruling: BothFine}); v.Number != 2 || len(r.Verdicts) != 2 {
 		t.Errorf("%+v of %d", v, len(r.Verdicts))
+	}
+}
+
+// Settling a dispute, or changing one's mind, changes nothing about what was said first.
+func TestFirstRatings(t *testing.T) {
+	r := reviewIn(t, t.TempDir(), "p")
+	defer r.Close()
+	for _, v := range []Verdict{
+		{By: "a", Ruling: BothFine}, {By: "b", Ruling: CandidateWorse}, {By: "a", Ruling: CandidateWorse}, {By: "b", Ruling: CandidateWorse, Adjudicates: true},
+	} {
+		v.Pair = "p"
+		decide(t, r, v)
+	}
+	got := FirstRatings(r.Record, r.Queue, r.Verdicts)
+	if len(got) != 2 || got[0].By != "a" || got[0].Ruling != BothFine || got[1].By != "b" || got[1].Adjudicates {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A log that was changed is not read as if it were people's word.
+func TestAChangedLogIsRefused(t *testing.T) {
+	for name, change := range map[string][2]string{
+		"another ruling": {"both_fine", "both_wrong"}, "no ruling at all": {"both_fine", "banana"}, "another number": {`"number":1`, `"number":3`}, "another reviewer": {`"by":"a"`, `"by":"b"`},
+	} {
+		dir := t.TempDir()
+		r := reviewIn(t, dir, "p")
+		decide(t, r, Verdict{By: "a", Pair: "p", Ruling: BothFine})
+		r.Close()
+		path := filepath.Join(dir, VerdictsFile)
+		data, _ := os.ReadFile(path)
+		os.WriteFile(path, []byte(strings.Replace(string(data), change[0], change[1], 1)), 0o644)
+		if _, err := ReadVerdicts(dir); err == nil || !strings.Contains(err.Error(), "the log was changed") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

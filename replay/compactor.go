@@ -83,6 +83,9 @@ type Compaction struct {
 	// Reason says why for every status but Compacted.
 	Reason     string
 	DroppedIDs []string
+	// NotRecorded says that the compactor refused because the recording does not hold
+	// what it would have to answer: no fault of the compactor's.
+	NotRecorded bool
 	// Opaque says that the output holds what nobody but the provider can read.
 	Opaque bool
 	// Identity is who made it, as it says itself.

@@ -79,6 +79,8 @@ type CompactionRecord struct {
 	Budget       int               `json:"budget_tokens"`
 	Compactor    CompactorIdentity `json:"compactor,omitzero"`
 	Opaque       bool              `json:"opaque,omitempty"`
+	// NotRecorded says that the compactor refused for want of it in the recording.
+	NotRecorded bool `json:"not_recorded,omitempty"`
 	// Rules are what the compactor must never break, and whether it did.
 	Rules []RuleResult `json:"rules,omitempty"`
 }

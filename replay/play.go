@@ -189,7 +189,7 @@ func (p *player) compactOnce(ctx context.Context, index, point int, current []Co
 		return nil, nil, errFault{fmt.Errorf("compacting after turn %d: %w", point, err)}
 	}
 	record.Status, record.Reason = out.Status, out.Reason
-	record.Compactor, record.Opaque = out.Identity, out.Opaque
+	record.Compactor, record.Opaque, record.NotRecorded = out.Identity, out.Opaque, out.NotRecorded
 	p.episode.Exchanges = append(p.episode.Exchanges, out.Exchanges...)
 	if out.Status != Compacted {
 		record.After, record.TokensAfter = record.Before, record.TokensBefore

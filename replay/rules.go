@@ -190,7 +190,7 @@ func (p *player) secondPass(ctx context.Context, request *CompactRequest, out *C
 		return nil, nil // the world's fault says nothing of the compactor
 	}
 	p.episode.Exchanges = append(p.episode.Exchanges, second.Exchanges...)
-	broken := second.Status == Failed || second.Status == Refused
+	broken := second.Status == Failed || second.Status == Refused && !second.NotRecorded
 	counter := when(broken, "given its own output of turn %d it answers %s: %s", request.AfterTurn, second.Status, second.Reason)
 	return &RuleResult{RuleSecondPass, !broken, counter}, nil
 }

@@ -101,10 +101,19 @@ func compactionTable(r *analysis.Report) [][]string {
 	rows := [][]string{{"arm", "compacted", "unchanged", "refused", "error"}}
 	for _, arm := range r.Arms {
 		if c, ok := r.Compactions[arm.Name]; ok {
-			rows = append(rows, []string{arm.Name, fmt.Sprint(c.Compacted), fmt.Sprint(c.Unchanged), fmt.Sprint(c.Refused), fmt.Sprint(c.Error)})
+			rows = append(rows, []string{arm.Name, fmt.Sprint(c.Compacted), fmt.Sprint(c.Unchanged), refused(c), fmt.Sprint(c.Error)})
 		}
 	}
 	return rows
+}
+
+// refused says how often a compactor refused, and how often only for want of a
+// recorded compaction.
+func refused(c analysis.CompactionCounts) string {
+	if c.NotRecorded == 0 {
+		return fmt.Sprint(c.Refused)
+	}
+	return fmt.Sprintf("%d (+%d not recorded)", c.Refused, c.NotRecorded)
 }
 
 // promptLine is the size of prompts before and after; empty where nothing was compacted.

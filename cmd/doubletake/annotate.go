@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -129,6 +130,9 @@ func (a *annotation) former(id string) error {
 	if _, err := os.Stat(a.log()); errors.Is(err, fs.ErrNotExist) && len(f.MustSurvive) > 0 {
 		return usageError("%s has %d items that were not confirmed here: edit it by hand, or move it away", path, len(f.MustSurvive))
 	}
+	if strings.HasSuffix(f.Title, fixtures.NoItemsYet) {
+		f.Title = "" // it has some now
+	}
 	a.base = f
 	return nil
 }
@@ -157,9 +161,6 @@ func (a *annotation) log() string {
 }
 
 func (a *annotation) proposals(c *cli.Context) []annotate.Proposal {
-	if err := os.MkdirAll(filepath.Join(a.dir, annotationsDir), 0o755); err != nil {
-		return nil // opening the log says so
-	}
 	return annotate.Proposals(a.rec, annotate.Options{MinScore: c.Float64("min-score")})
 }
 
@@ -305,19 +306,54 @@ func (a *annotation) add() error {
 func (a *annotation) ask(item *fixtures.Item) error {
 	class := string(item.Class)
 	for _, part := range []struct {
-		name string
-		to   *string
-	}{{"class", &class}, {"literal", &item.Literal}, {"probe", &item.Probe}, {"expect", &item.Expect}} {
-		answer, err := a.keys.line(fmt.Sprintf("%s [%s]: ", part.name, report.Clean(*part.to)))
-		if err != nil {
-			return err
-		}
-		if answer = strings.TrimSpace(answer); answer != "" {
-			*part.to = answer
+		name  string
+		to    *string
+		wrong func(string) string // what is wrong with an answer, or empty
+	}{
+		{"class", &class, func(text string) string {
+			if slices.Contains(fixtures.Classes(), fixtures.Class(text)) {
+				return ""
+			}
+			return fmt.Sprintf("%q: want constraint, commitment, open_question or reference", text)
+		}},
+		{"literal", &item.Literal, func(text string) string {
+			for i := range a.rec.Messages {
+				if m := &a.rec.Messages[i]; m.Turn == item.Turn && text != "" && strings.Contains(m.Content, text) {
+					return ""
+				}
+			}
+			return fmt.Sprintf("%q does not stand in turn %d", text, item.Turn)
+		}},
+		{"probe", &item.Probe, wantsText}, {"expect", &item.Expect, wantsText},
+	} {
+		for tries := 0; ; tries++ {
+			answer, err := a.keys.line(fmt.Sprintf("%s [%s]: ", part.name, report.Clean(*part.to)))
+			if err != nil {
+				return err
+			}
+			if answer = strings.TrimSpace(answer); answer == "" {
+				answer = *part.to
+			}
+			wrong := part.wrong(answer)
+			if wrong == "" {
+				*part.to = answer
+				break
+			}
+			if tries == 2 {
+				return errors.New(wrong)
+			}
+			fmt.Fprintf(a.out, "  %s\n", report.Clean(wrong))
 		}
 	}
 	item.Class = fixtures.Class(class)
 	return nil
+}
+
+func wantsText(text string) string {
+	if text == "" {
+		return "it wants a text"
+	}
+	return ""
 }
 
 // write writes the fixture and says where.

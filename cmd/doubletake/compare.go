@@ -14,10 +14,12 @@ func compareCommand() *cli.Command {
 		Description: `The first compactor is the baseline: a loss is a conversation that passes under it and
 fails under the second. Each is also compared with the uncompacted reference. A compactor
 is a name of the config, a built-in one (none, truncate, clear-tool-results, keep-ends,
-summarize, ledger, recorded), or a command that speaks the compactor contract.
+summarize, ledger, recorded), or a command or an http address that speaks the compactor
+contract.
 
    doubletake compare ledger summarize
-   doubletake compare ledger "python3 compact.py"`,
+   doubletake compare ledger "python3 compact.py"
+   doubletake compare ledger http://127.0.0.1:8000/compact`,
 		Flags: nightFlags(),
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 2 {

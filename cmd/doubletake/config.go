@@ -72,8 +72,15 @@ func (c *config) controls() int {
 }
 
 type compactorConfig struct {
-	Use     string   `yaml:"use"`
-	Exec    []string `yaml:"exec"`
+	Use  string   `yaml:"use"`
+	Exec []string `yaml:"exec"`
+	// KeepAlive starts the command once and asks it line by line.
+	KeepAlive bool   `yaml:"keep_alive"`
+	HTTP      string `yaml:"http"`
+	// HeadersEnv names the environment variable that holds a header's value.
+	HeadersEnv map[string]string `yaml:"headers_env"`
+	// File is the folder of saved outputs.
+	File    string   `yaml:"file"`
 	Prompt  string   `yaml:"prompt"`
 	Model   string   `yaml:"model"`
 	Keep    whole    `yaml:"keep"`
@@ -314,11 +321,26 @@ func (c *config) money() error {
 }
 
 func (c compactorConfig) validate() error {
+	var kinds []string
+	for _, kind := range []struct {
+		name string
+		set  bool
+	}{{"use", c.Use != ""}, {"exec", len(c.Exec) > 0}, {"http", c.HTTP != ""}, {"file", c.File != ""}} {
+		if kind.set {
+			kinds = append(kinds, kind.name)
+		}
+	}
 	switch {
-	case c.Use == "" && len(c.Exec) == 0:
-		return fmt.Errorf("wants use (one of %s) or exec (a command)", strings.Join(compact.Names(), ", "))
-	case c.Use != "" && len(c.Exec) > 0:
-		return errors.New("has both use and exec")
+	case len(kinds) == 0:
+		return fmt.Errorf("wants use (one of %s), exec (a command), http (an address) or file (a folder of saved outputs)", strings.Join(compact.Names(), ", "))
+	case len(kinds) == 2:
+		return fmt.Errorf("has both %s and %s", kinds[0], kinds[1])
+	case len(kinds) > 2:
+		return fmt.Errorf("has %s; want one of them", strings.Join(kinds, ", "))
+	case c.KeepAlive && len(c.Exec) == 0:
+		return errors.New("has keep_alive, which goes with exec")
+	case len(c.HeadersEnv) > 0 && c.HTTP == "":
+		return errors.New("has headers_env, which goes with http")
 	case c.Use != "" && !slices.Contains(compact.Names(), c.Use):
 		_, err := compact.New(c.Use, compact.Options{})
 		return err

@@ -75,7 +75,9 @@ func runGate(c *cli.Context) error {
 		var afterCode int
 		after, afterCode = reviewedResult(found.Report, gates)
 		if c.Bool("reviewed") {
+			// The rows that decide are those that are shown.
 			code = afterCode
+			gates = append(slices.Clone(reviewed.AtWorst.Gates), gates[len(found.Report.Gates):]...)
 		}
 	}
 	if c.Bool("json") {

@@ -71,6 +71,9 @@ func runImport(c *cli.Context) error {
 	summary, err := recording.Import(c.Context, c.Args().Slice(), recording.Options{
 		Format: c.String("format"), OutDir: c.String("out"), Redact: change, Learn: learn,
 		Progress: func(p recording.Progress) {
+			if p.Total > manyFiles && p.Done%(p.Total/100) != 0 && p.Done != p.Total {
+				return // a line for every hundredth; what was skipped stands in the summary
+			}
 			fmt.Fprintf(c.App.ErrWriter, "[%d/%d] %s: %s\n", p.Done, p.Total, report.Clean(p.File.File), outcome(p.File))
 		},
 	})
@@ -131,6 +134,9 @@ func outcome(f recording.FileSummary) string {
 	}
 	return fmt.Sprintf("%d recordings (%s)", len(f.Recordings), f.Format)
 }
+
+// manyFiles is from where on progress is told of a hundredth at a time.
+const manyFiles = 1000
 
 // mostDrafted is the size of the largest recording of which a fixture is drafted unasked:
 // a set is loaded into memory whole.

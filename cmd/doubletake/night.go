@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -347,12 +348,36 @@ func (n *night) addArm(arm replay.Arm, role, compactor string, digest fixtures.H
 	n.infos = append(n.infos, replay.ArmInfo{Name: arm.Name, Role: role, Kind: arm.Kind, Compactor: compactor, Digest: digest})
 }
 
-// compactor makes the compactor of that name: one of the config, else a built-in
-// one, else a command where the name has a slash or ends like a program's.
+// compactor makes the compactor of that name, as makeCompactor does, and closes it at
+// the night's end where it holds a process or connections.
 func (n *night) compactor(name string) (replay.Compactor, float64, error) {
+	made, trigger, err := n.makeCompactor(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if closer, ok := made.(io.Closer); ok {
+		n.close = append(n.close, closer.Close)
+	}
+	return made, trigger, nil
+}
+
+// makeCompactor makes the compactor of that name: one of the config, else the one at
+// an address, else a command where the name has a slash or more words than one, else a
+// built-in one.
+func (n *night) makeCompactor(name string) (replay.Compactor, float64, error) {
 	options := compact.Options{Model: n.agent, ModelName: n.settings.Model, Counter: n.counter}
 	c, ok := n.config.Compactors[name]
 	if !ok {
+		if compact.IsAddress(name) {
+			if strings.ContainsAny(name, "@?#") {
+				return nil, 0, usageError("a compactor's address on the command line may hold no user, query or fragment: it stands in the run's files; give it a name in the config, with its key in headers_env")
+			}
+			made, err := compact.NewHTTP(compact.HTTPOptions{URL: name, Counter: n.counter})
+			if err != nil {
+				return nil, 0, err
+			}
+			return made, 0, nil
+		}
 		if command := strings.Fields(name); len(command) > 1 || strings.ContainsRune(name, '/') {
 			made, err := compact.NewExec(compact.ExecOptions{Command: command, Counter: n.counter})
 			return made, 0, err
@@ -360,10 +385,8 @@ func (n *night) compactor(name string) (replay.Compactor, float64, error) {
 		made, err := compact.New(name, options)
 		return made, 0, err
 	}
-	if len(c.Exec) > 0 {
-		made, err := compact.NewExec(compact.ExecOptions{
-			Command: c.Exec, Dir: n.config.dir, Timeout: time.Duration(c.Timeout), Env: c.Env, Name: name, Counter: n.counter,
-		})
+	if c.Use == "" {
+		made, err := n.foreign(name, c)
 		if err != nil {
 			return nil, 0, fmt.Errorf("compactors.%s: %w", name, err)
 		}
@@ -382,6 +405,22 @@ func (n *night) compactor(name string) (replay.Compactor, float64, error) {
 		return nil, 0, fmt.Errorf("compactors.%s: %w", name, err)
 	}
 	return made, c.Trigger, nil
+}
+
+// foreign makes the compactor of the config that isn't a built-in one.
+func (n *night) foreign(name string, c compactorConfig) (replay.Compactor, error) {
+	timeout := time.Duration(c.Timeout)
+	switch {
+	case c.HTTP != "":
+		return compact.NewHTTP(compact.HTTPOptions{URL: c.HTTP, HeadersEnv: c.HeadersEnv, Timeout: timeout, Name: name, Counter: n.counter})
+	case c.File != "":
+		return compact.NewSaved(compact.SavedOptions{Dir: n.config.path(c.File), Name: name, Counter: n.counter})
+	}
+	options := compact.ExecOptions{Command: c.Exec, Dir: n.config.dir, Timeout: timeout, Env: c.Env, Name: name, Counter: n.counter}
+	if c.KeepAlive {
+		return compact.NewProcess(options)
+	}
+	return compact.NewExec(options)
 }
 
 // open makes or reopens the run directory.

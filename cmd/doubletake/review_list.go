@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/doubletake-dev/doubletake/analysis"
 	"github.com/doubletake-dev/doubletake/analysis/report"
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/pairing"
@@ -26,52 +26,76 @@ type reviewed struct {
 	verdicts   []pairing.Verdict
 	standings  []pairing.Standing
 	remembered map[string]pairing.Remembered
+	// forgotten says which earlier nights could not be read.
+	forgotten []string
 }
 
+// loadReview reads what a run left, and finds nothing anew: the queue is that of its last
+// report.
 func loadReview(dir string) (*reviewed, error) {
-	n, err := loadNight(dir, analysis.Options{})
+	if _, err := os.Stat(filepath.Join(dir, replay.RunFile)); errors.Is(err, fs.ErrNotExist) {
+		return nil, usageError("%s holds no run: a run directory is what nightly or compare wrote with --out", dir)
+	}
+	record, err := replay.ReadRecord(dir)
 	if err != nil {
 		return nil, err
 	}
-	r := &reviewed{dir: dir, record: n.Record, queue: n.Queue}
+	r := &reviewed{dir: dir, record: record}
+	if r.queue, err = pairing.ReadQueue(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, usageError("the run in %s has no queue yet: doubletake report %s says how far it is", dir, dir)
+	} else if err != nil {
+		return nil, err
+	}
 	if r.verdicts, err = pairing.ReadVerdicts(dir); err != nil {
 		return nil, err
 	}
 	r.standings = pairing.Stand(r.record, r.queue, r.verdicts)
-	earlier, err := otherVerdicts(dir)
-	if err != nil {
-		return nil, err
-	}
+	earlier, forgotten := earlierVerdicts(dir, &record.Run)
+	r.forgotten = forgotten
 	r.remembered, err = pairing.Remember(r.record, r.queue, earlier)
 	return r, err
 }
 
-// otherVerdicts are those of the runs that lie beside a run, by the name of their folder.
-func otherVerdicts(dir string) (map[string][]pairing.Verdict, error) {
+// earlierVerdicts are those of the runs beside a run that were begun before it, by the
+// name of their folder, and what of them could not be read: a bad log of another night is
+// no reason not to review this one.
+func earlierVerdicts(dir string, night *replay.Run) (found map[string][]pairing.Verdict, forgotten []string) {
+	found = map[string][]pairing.Verdict{}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, err
+		return found, []string{err.Error()}
 	}
-	logs, err := filepath.Glob(filepath.Join(filepath.Dir(abs), "*", pairing.VerdictsFile))
+	entries, err := os.ReadDir(filepath.Dir(abs))
 	if err != nil {
-		return nil, err
+		return found, []string{err.Error()}
 	}
-	found := map[string][]pairing.Verdict{}
-	for _, log := range logs {
-		run := filepath.Dir(log)
-		if run == abs {
+	for _, entry := range entries {
+		other := filepath.Join(filepath.Dir(abs), entry.Name())
+		if _, err := os.Stat(filepath.Join(other, pairing.VerdictsFile)); err != nil || other == abs {
 			continue
 		}
-		verdicts, err := pairing.ReadVerdicts(run)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+		run, err := replay.ReadRun(other)
+		if err == nil && (run.ID == night.ID || run.Started.After(night.Started)) {
+			continue // a later night, or a copy of this one
+		}
+		var verdicts []pairing.Verdict
+		if err == nil {
+			verdicts, err = pairing.ReadVerdicts(other)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("remembering earlier verdicts: %w", err)
+			forgotten = append(forgotten, fmt.Sprintf("the verdicts in %s are not remembered: %v", other, err))
+			continue
 		}
-		found[filepath.Base(run)] = verdicts
+		found[entry.Name()] = verdicts
 	}
-	return found, nil
+	return found, forgotten
+}
+
+// warn says what is not remembered.
+func (r *reviewed) warn(c *cli.Context) {
+	for _, line := range r.forgotten {
+		fmt.Fprintf(report.Printable(c.App.ErrWriter), "warning: %s\n", line)
+	}
 }
 
 func reviewList() *cli.Command {
@@ -98,6 +122,7 @@ func reviewList() *cli.Command {
 			if err != nil {
 				return err
 			}
+			r.warn(c)
 			keep, err := r.filter(c)
 			if err != nil {
 				return err

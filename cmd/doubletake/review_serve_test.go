@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/doubletake-dev/doubletake/pairing"
+	"github.com/doubletake-dev/doubletake/replay"
 )
 
 // reviewServer is the program serving the page of a night, in a process of its own.
@@ -184,6 +185,14 @@ func TestReviewEndsCleanlyAndIsRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Remove(filepath.Join(later, pairing.VerdictsFile)); err != nil {
+		t.Fatal(err)
+	}
+	run, err := replay.ReadRun(later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.ID += "-later" // a copy of the same night would be no other night
+	if err := replay.WriteJSON(filepath.Join(later, replay.RunFile), run); err != nil {
 		t.Fatal(err)
 	}
 	known := serveNight(t, later).get("/api/queue?state=remembered")

@@ -57,21 +57,21 @@ two, Krippendorff's alpha of all. An undefined value says why.
 func (r *reviewed) summary() (*reviewSummary, error) {
 	s := &reviewSummary{Queue: len(r.queue), States: map[pairing.State]int{}, Rulings: map[pairing.Ruling]int{}, Minutes: r.minutes()}
 	var labels []agreement.Label
+	groups := map[string]string{}
 	for i, standing := range r.standings {
 		s.States[standing.State]++
 		if standing.Ruling != "" {
 			s.Rulings[standing.Ruling]++
 		}
-		for _, v := range standing.Verdicts {
-			if v.Adjudicates {
-				continue // agreement is what it was before that
-			}
-			value := string(v.Ruling)
-			if v.Ruling == pairing.CannotTell {
-				value = ""
-			}
-			labels = append(labels, agreement.Label{Unit: standing.Pair, Group: r.queue[i].Group, Rater: v.By, Value: value})
+		groups[standing.Pair] = r.queue[i].Group
+	}
+	// Agreement is of what each said first, before anything was settled or talked about.
+	for _, v := range pairing.FirstRatings(r.record, r.queue, r.verdicts) {
+		value := string(v.Ruling)
+		if v.Ruling == pairing.CannotTell {
+			value = ""
 		}
+		labels = append(labels, agreement.Label{Unit: v.Pair, Group: groups[v.Pair], Rater: v.By, Value: value})
 	}
 	var categories []string
 	for _, ruling := range pairing.Rulings() {

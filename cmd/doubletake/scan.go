@@ -237,7 +237,7 @@ type sessionDraw struct {
 	week    signals.Week
 	ledger  string
 	frame   []signals.Candidate
-	inWeek  map[string]signals.Session
+	inWeek  map[string][]signals.Session // by id
 	undated []signals.Session
 }
 
@@ -266,7 +266,7 @@ func newDraw(c *cli.Context) (*sessionDraw, error) {
 			Week: week.String(), Seed: c.String("seed"), Size: c.Int("sample"), Enrich: c.Bool("enrich"),
 			Date: time.Now().UTC().Format(time.DateOnly),
 		},
-		week: week, ledger: c.String("draws"), inWeek: map[string]signals.Session{},
+		week: week, ledger: c.String("draws"), inWeek: map[string][]signals.Session{},
 	}, nil
 }
 
@@ -279,10 +279,37 @@ func (d *sessionDraw) add(s signals.Session) {
 	if signals.WeekOf(began) != d.week {
 		return
 	}
-	d.frame = append(d.frame, signals.Candidate{ID: s.ID, Signals: s.Signals()})
-	if _, twice := d.inWeek[s.ID]; !twice {
-		d.inWeek[s.ID] = s
+	// Within a file each session has an id of its own; another file may have it, too.
+	d.frame = append(d.frame, signals.Candidate{ID: s.ID, File: s.File, Signals: s.Signals()})
+	d.inWeek[s.ID] = append(d.inWeek[s.ID], s)
+}
+
+// shared counts the ids that several sessions of the week have.
+func (d *sessionDraw) shared() (ids, sessions int) {
+	for _, list := range d.inWeek {
+		if len(list) > 1 {
+			ids++
+			sessions += len(list)
+		}
 	}
+	return ids, sessions
+}
+
+// find is the session at a place in a draw, where these logs have it.
+func (d *sessionDraw) find(draw *signals.Draw, i int) (signals.Session, bool) {
+	one := signals.Draw{IDs: draw.IDs[i : i+1], Files: []string{draw.FileOf(i)}}
+	list := d.inWeek[draw.IDs[i]]
+	for _, s := range list {
+		if s.File == draw.FileOf(i) {
+			return s, true
+		}
+	}
+	for _, s := range list {
+		if one.Has(s.ID, s.File) {
+			return s, true
+		}
+	}
+	return signals.Session{}, false
 }
 
 // drawnSession is a line of a draw's output.
@@ -316,8 +343,11 @@ func (d *sessionDraw) print(c *cli.Context, lines *json.Encoder) (err error) {
 	for _, s := range d.undated {
 		fmt.Fprintf(out, "left out: %s of %s has no time that could be read (%q)\n", report.Clean(s.ID), report.Clean(s.File), report.Shorten(s.Time, 40))
 	}
-	for _, id := range draw.IDs {
-		s, here := d.inWeek[id]
+	if ids, sessions := d.shared(); ids > 0 {
+		fmt.Fprintf(out, "%d ids stand in several files: their %d sessions are told apart by their files\n", ids, sessions)
+	}
+	for i, id := range draw.IDs {
+		s, here := d.find(&draw, i)
 		if !here {
 			fmt.Fprintf(out, "drawn earlier, and not in these logs: %s\n", report.Clean(id))
 			continue

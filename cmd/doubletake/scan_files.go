@@ -82,11 +82,18 @@ func (r logReader) scan(ctx context.Context, path string) scannedLog {
 		log.err = err
 		return log
 	}
+	taken := map[string]bool{}
 	_, log.err = format.Read(ctx, buffered, path, func(c *recording.Conversation, _ recording.Account) error {
 		session, err := r.session(ctx, c, path)
 		if err != nil {
 			return err
 		}
+		// An id that stands twice in a file gets a number, as import gives it one.
+		base := session.ID
+		for n := 2; taken[session.ID]; n++ {
+			session.ID = fmt.Sprintf("%s-%d", base, n)
+		}
+		taken[session.ID] = true
 		if session.Source == "" {
 			session.Source = format.Name
 		}

@@ -2,6 +2,7 @@ package compact_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -265,7 +266,7 @@ func TestRecorded(t *testing.T) {
 	req := request(0, "u one", "a two", "u one", "a four")
 	c := mustNew(t, "recorded", compact.Options{})
 	out, err := c.Compact(t.Context(), req)
-	if err != nil || out.Status != replay.Refused {
+	if err != nil || out.Status != replay.Refused || !out.NotRecorded {
 		t.Fatalf("without a recorded compaction: %+v, %v", out, err)
 	}
 	req.Recorded = &fixtures.Compaction{AfterTurn: 4, Context: []fixtures.Message{
@@ -278,9 +279,27 @@ func TestRecorded(t *testing.T) {
 	if out, err = c.Compact(t.Context(), req); err != nil || out.Status != replay.Failed || !strings.Contains(out.Reason, `"k9"`) {
 		t.Errorf("an orphan: %+v, %v", out, err)
 	}
-	req.Recorded.Context = nil
-	if out, err = c.Compact(t.Context(), req); err != nil || out.Status != replay.Failed {
-		t.Errorf("an empty context: %+v, %v", out, err)
+	summary := fixtures.Message{Role: "user", Content: "What was said: one, two."}
+	marker := fixtures.Message{Role: "user", Content: "[opaque compaction]", Extra: map[string]json.RawMessage{"kind": json.RawMessage(`"opaque"`)}}
+	marked := func(name string) map[string]json.RawMessage {
+		return map[string]json.RawMessage{name: json.RawMessage("true")}
+	}
+	for _, test := range []struct {
+		name    string
+		context []fixtures.Message
+		extra   map[string]json.RawMessage
+		reason  string
+	}{
+		{"no context", nil, nil, "does not hold what the agent kept in its compaction after turn 4"},
+		{"marked as empty", []fixtures.Message{summary}, marked("empty"), "does not hold what the agent kept"},
+		{"marked as opaque", []fixtures.Message{summary}, marked("opaque"), "after turn 4 is opaque"},
+		{"a marker in the context", []fixtures.Message{summary, marker}, nil, "after turn 4 is opaque"},
+	} {
+		req.Recorded = &fixtures.Compaction{AfterTurn: 4, Context: test.context, Extra: test.extra}
+		out, err := c.Compact(t.Context(), req)
+		if err != nil || out.Status != replay.Refused || !out.NotRecorded || !strings.Contains(out.Reason, test.reason) {
+			t.Errorf("%s: %+v, %v", test.name, out, err)
+		}
 	}
 }
 

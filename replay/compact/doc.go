@@ -1,8 +1,10 @@
-// Package compact holds the compactors that come with doubletake, and the driver
-// for compactors that are commands of their own.
+// Package compact holds the compactors that come with doubletake, and the drivers
+// for foreign ones.
 //
 // [New] makes a built-in one by its name ([Names] lists them), [NewExec] one that
-// runs a command at every compaction. All of them are safe for concurrent use,
+// runs a command at every compaction, [NewProcess] one that is a command that stays,
+// [NewHTTP] one that answers by HTTP, and [NewSaved] one whose outputs were made
+// before. The four read and write the same objects. All of them are safe for concurrent use,
 // leave their input alone, give the same output for the same input, and name all
 // that their output depends on in a [Digest].
 //

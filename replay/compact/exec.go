@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
@@ -41,16 +42,10 @@ type ExecOptions struct {
 	Counter replay.Counter
 }
 
-// DefaultTimeout is how long one compaction by a command may take.
-const DefaultTimeout = 60 * time.Second
-
 const (
-	maxStdout = 64 << 20
 	maxStderr = 64 << 10
 	// stderrInReason is how much of stderr's end a reason quotes.
 	stderrInReason = 2 << 10
-	// maxReason is how many characters a reason may have.
-	maxReason = 4 << 10
 	// pipeDelay is how long a process that outlives the command may hold its pipes.
 	pipeDelay = 2 * time.Second
 )
@@ -59,9 +54,9 @@ const (
 // request as one JSON object on stdin and prints its answer as one JSON object.
 // What goes wrong with it, from a bad exit status to a hang, is its [replay.Failed].
 type Exec struct {
+	driver
 	options ExecOptions
 	env     []string
-	secrets []string
 }
 
 // NewExec makes a compactor of a command. It looks the program up, so that a
@@ -75,11 +70,9 @@ func NewExec(options ExecOptions) (*Exec, error) {
 	if len(options.Command) == 0 || options.Command[0] == "" {
 		return nil, errors.New("an exec compactor needs a command: the program and its arguments")
 	}
-	if options.Timeout < 0 {
-		return nil, fmt.Errorf("exec compactor %s: the timeout is %v, want a positive one", options.Command[0], options.Timeout)
-	}
-	if options.Timeout == 0 {
-		options.Timeout = DefaultTimeout
+	var err error
+	if options.Timeout, err = timeoutOf(options.Timeout); err != nil {
+		return nil, fmt.Errorf("exec compactor %s: %w", options.Command[0], err)
 	}
 	if options.Dir != "" {
 		if info, err := os.Stat(options.Dir); err != nil {
@@ -100,9 +93,14 @@ func NewExec(options ExecOptions) (*Exec, error) {
 	if options.Name == "" {
 		options.Name = filepath.Base(options.Command[0])
 	}
-	e := &Exec{options: options}
-	e.env, e.secrets = environment(os.Environ(), options.Env)
-	return e, nil
+	env, secrets := environment(os.Environ(), options.Env)
+	return &Exec{
+		driver: driver{
+			name: options.Name, instructions: options.Instructions, counter: options.Counter, secrets: secrets,
+			from: source{says: "the compactor printed", empty: "nothing on stdout", hint: " (logs belong on stderr)"},
+		},
+		options: options, env: env,
+	}, nil
 }
 
 // inDir is path as seen from a working directory.
@@ -156,24 +154,23 @@ func environment(variables, listed []string) (env, secrets []string) {
 			env = append(env, entry)
 		}
 	}
-	return env, secrets
+	return env, longestFirst(secrets)
 }
 
-var errTooMuch = fmt.Errorf("the compactor printed more than %d MiB", maxStdout>>20)
+var errTooMuch = fmt.Errorf("the compactor printed more than %d MiB", maxAnswer>>20)
 
 // Compact runs the command once.
 func (e *Exec) Compact(ctx context.Context, req *replay.CompactRequest) (*replay.Compaction, error) {
-	input, err := encodeInput(req, e.options.Instructions)
+	input, err := encodeInput(req, e.instructions)
 	if err != nil {
 		return nil, fmt.Errorf("exec compactor %s: writing its input: %w", e.options.Name, err)
 	}
-	errTimeout := fmt.Errorf("the compactor did not finish within %v", e.options.Timeout)
-	limited, stop := context.WithTimeoutCause(ctx, e.options.Timeout, errTimeout)
+	limited, stop := context.WithTimeoutCause(ctx, e.options.Timeout, lateError(e.options.Timeout))
 	defer stop()
 	running, kill := context.WithCancelCause(limited)
 	defer kill(nil)
 
-	stdout := &cappedBuffer{limit: maxStdout, full: func() { kill(errTooMuch) }}
+	stdout := &cappedBuffer{limit: maxAnswer, full: func() { kill(errTooMuch) }}
 	stderr := &tailBuffer{limit: maxStderr}
 	cmd := exec.CommandContext(running, e.options.Command[0], e.options.Command[1:]...)
 	cmd.Dir, cmd.Env = e.options.Dir, e.env
@@ -210,53 +207,21 @@ func (e *Exec) Compact(ctx context.Context, req *replay.CompactRequest) (*replay
 	case err != nil:
 		return nil, fmt.Errorf("running the compactor %s: %w", e.options.Name, err)
 	}
-	out, err := decodeOutput(e.blank(stdout.buf.Bytes()), req)
+	out, err := e.read(stdout.buf.Bytes(), req)
 	if err != nil {
-		return e.failed(fmt.Sprintf("the compactor printed %v", err), stderr), nil
-	}
-	out.Instructions = e.options.Instructions
-	if out.Identity.Name == "" {
-		out.Identity.Name = e.options.Name
-	}
-	out.Reason = e.clean(out.Reason)
-	if out.Status == replay.Compacted {
-		before, after := tokensOf(e.options.Counter, req.Messages), tokensOf(e.options.Counter, out.Messages)
-		if after > before {
-			note(out, fmt.Sprintf("the output is larger than the input: %d tokens after, %d before", after, before))
-		}
+		return e.failed(err.Error(), stderr), nil
 	}
 	return out, nil
 }
 
 // failed is a finding about the command, with the end of what it said on stderr.
 func (e *Exec) failed(reason string, stderr *tailBuffer) *replay.Compaction {
-	if said := bytes.TrimSpace(stderr.buf); len(said) > 0 {
+	// Before it is cut, so that no part of a secret is left.
+	said := bytes.TrimSpace(e.blank(stderr.all()))
+	if len(said) > 0 {
 		reason += "; stderr: " + strings.ToValidUTF8(string(tail(said, stderrInReason)), "\ufffd")
 	}
-	return &replay.Compaction{
-		Status: replay.Failed, Reason: e.clean(reason),
-		Identity: replay.CompactorIdentity{Name: e.options.Name},
-	}
-}
-
-// blank takes the values of secret variables out of what a command printed.
-func (e *Exec) blank(text []byte) []byte {
-	for _, secret := range e.secrets {
-		text = bytes.ReplaceAll(text, []byte(secret), []byte("[secret]"))
-	}
-	return text
-}
-
-// clean takes out of a text what must not be seen or must not reach a terminal.
-func (e *Exec) clean(text string) string {
-	text = string(e.blank([]byte(text)))
-	text = excerpt(text, maxReason)
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f) {
-			return r
-		}
-		return -1
-	}, text)
+	return e.driver.failed(reason)
 }
 
 // Digest names what the output depends on: the command line, its settings, and
@@ -319,14 +284,31 @@ func (b *cappedBuffer) Write(p []byte) (int, error) {
 
 // tailBuffer holds the end of what is written to it.
 type tailBuffer struct {
+	mu    sync.Mutex
 	buf   []byte
 	limit int
 }
 
 func (b *tailBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.buf = append(b.buf, p...)
 	if extra := len(b.buf) - b.limit; extra > 0 {
 		b.buf = append(b.buf[:0], b.buf[extra:]...)
 	}
 	return len(p), nil
+}
+
+// all is a copy of what it holds.
+func (b *tailBuffer) all() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return bytes.Clone(b.buf)
+}
+
+// reset forgets what was written.
+func (b *tailBuffer) reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.buf = b.buf[:0]
 }

@@ -3,13 +3,15 @@ package compact
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
 )
 
 // Recorded answers with what the recorded agent itself kept when it compacted.
-// Where the recording holds no compaction at that point, it refuses.
+// Where the recording holds no compaction at that point, or not what the agent kept in
+// it, it refuses: that is no fault of its own (see [replay.Compaction.NotRecorded]).
 type Recorded struct{}
 
 // Compact returns the recorded context.
@@ -18,14 +20,8 @@ func (Recorded) Compact(ctx context.Context, req *replay.CompactRequest) (*repla
 		return nil, err
 	}
 	out := &replay.Compaction{Identity: identity(NameRecorded)}
-	if req.Recorded == nil {
-		out.Status = replay.Refused
-		out.Reason = fmt.Sprintf("the recording holds no compaction after turn %d", req.AfterTurn)
-		return out, nil
-	}
-	if len(req.Recorded.Context) == 0 {
-		out.Status = replay.Failed
-		out.Reason = fmt.Sprintf("the compaction recorded after turn %d kept nothing", req.Recorded.AfterTurn)
+	if reason := missing(req); reason != "" {
+		out.Status, out.Reason, out.NotRecorded = replay.Refused, reason, true
 		return out, nil
 	}
 	printed := make([]replay.CompactMessage, len(req.Recorded.Context))
@@ -44,6 +40,25 @@ func (Recorded) Compact(ctx context.Context, req *replay.CompactRequest) (*repla
 		return unchanged(NameRecorded, "the recorded agent kept everything"), nil
 	}
 	return out, nil
+}
+
+// missing says why the recording does not hold what the agent kept, "" where it does.
+func missing(req *replay.CompactRequest) string {
+	c := req.Recorded
+	switch {
+	case c == nil:
+		return fmt.Sprintf("the recording holds no compaction after turn %d", req.AfterTurn)
+	case string(c.Extra["opaque"]) == "true" || slices.ContainsFunc(c.Context, isOpaque):
+		return fmt.Sprintf("the compaction recorded after turn %d is opaque: only its provider can read what the agent kept", c.AfterTurn)
+	case string(c.Extra["empty"]) == "true" || len(c.Context) == 0:
+		return fmt.Sprintf("the recording does not hold what the agent kept in its compaction after turn %d", c.AfterTurn)
+	}
+	return ""
+}
+
+// isOpaque tells the marker of a compaction that only its provider can read.
+func isOpaque(m fixtures.Message) bool {
+	return string(m.Extra[replay.KindField]) == `"`+replay.KindOpaque+`"`
 }
 
 // Digest names what the output depends on.

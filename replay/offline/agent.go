@@ -20,7 +20,11 @@ const (
 // follow does what the script says about the user message at last: its calls, one
 // in each reply, then its closing text.
 func (p *provider) follow(req *chatRequest, last int, script *Script, turn *ScriptTurn) reply {
-	memory := p.memory(req, script)
+	return act(req, last, turn, p.memory(req, script))
+}
+
+// act is follow for what the agent remembers.
+func act(req *chatRequest, last int, turn *ScriptTurn, memory *memory) reply {
 	var calls []call
 	var says []string
 	for i := range turn.Steps {
@@ -59,6 +63,7 @@ type memory struct {
 	fixture string
 	reading *Reading
 	texts   []string // of all messages and calls
+	hidden  string   // an item that counts as not seen, or ""
 }
 
 // memory collects the messages before the first user message that the script of
@@ -86,7 +91,7 @@ func (p *provider) memory(req *chatRequest, script *Script) *memory {
 func (m *memory) holds(s *Step) bool {
 	is := func(verdicts ...Verdict) func(string) bool {
 		return func(item string) bool {
-			return slices.Contains(verdicts, m.reading.Stance(m.library.literal(m.fixture, item)))
+			return slices.Contains(verdicts, m.stance(item))
 		}
 	}
 	any := func(items []string, verdicts ...Verdict) bool {
@@ -98,6 +103,14 @@ func (m *memory) holds(s *Step) bool {
 		any(s.Inverted, Contradicted) &&
 		(s.Seen == "" || m.seen(s.Seen)) &&
 		(s.Unseen == "" || !m.seen(s.Unseen))
+}
+
+// stance is what the context says about an item.
+func (m *memory) stance(item string) Verdict {
+	if item == m.hidden {
+		return Absent
+	}
+	return m.reading.Stance(m.library.literal(m.fixture, item))
 }
 
 // seen says whether the text stands somewhere, whatever the case.

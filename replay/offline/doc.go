@@ -14,6 +14,9 @@
 //   - an agent, everything else (agent.go): it follows a [Script] where the last
 //     user message is a scripted one, and a plain rule of its own elsewhere.
 //
+// [NewFlippingHandler] is the exception: its agent now and then gives another answer
+// than the one that its context calls for, as real models do (flip.go).
+//
 // What the judge and the scripts' conditions say about a text comes from one
 // place, [Reading.Find] in stance.go: whether a context supports a claim, turns it
 // around, or does not hold it. Others may use it as a deterministic judge.

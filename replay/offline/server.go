@@ -30,12 +30,15 @@ type provider struct {
 	readings    *readings
 	writer      *summariser
 	fingerprint string
+	flips       *flips // nil where every answer is the due one
 }
 
 // NewHandler returns the offline provider: POST /v1/chat/completions, POST
 // /v1/embeddings, GET /v1/models and /v1/models/{id}. A nil library gives the
 // generic behaviour.
-func NewHandler(library *Library) http.Handler {
+func NewHandler(library *Library) http.Handler { return newProvider(library) }
+
+func newProvider(library *Library) *provider {
 	return &provider{
 		library:     library,
 		readings:    newReadings(),
@@ -155,13 +158,21 @@ func (p *provider) answer(req *chatRequest) reply {
 			return p.writer.reply(t, req.limit())
 		}
 		if script, turn := p.library.turn(text); turn != nil {
-			return p.follow(req, last, script, turn)
+			due := p.follow(req, last, script, turn)
+			if rng := p.flips.next(); rng != nil {
+				return p.misfollow(rng, req, last, script, turn, due)
+			}
+			return due
 		}
 	}
 	if t, ok := p.writer.foreign(req, last); ok {
 		return p.writer.reply(t, req.limit())
 	}
-	return p.generic(req, last)
+	due := p.generic(req, last)
+	if rng := p.flips.next(); rng != nil {
+		return p.misread(rng, req, last, due)
+	}
+	return due
 }
 
 // lastUser is the index of the last user message, or -1.

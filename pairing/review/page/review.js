@@ -231,7 +231,7 @@ function verdictForm(p) {
       p.choices.map((c, i) => el("button", { type: "button", "data-choice": c.value, "aria-keyshortcuts": c.key + " " + (i + 1), "aria-pressed": String(Boolean(p.mine) && p.mine.choice === c.label), onclick: () => decide({ choice: c.value }) }, el("kbd", {}, c.key), " " + c.label))),
     el("div", { class: "line" },
       el("label", {}, el("span", {}, "Severity ", el("kbd", {}, "s")), el("select", { id: "severity", "aria-keyshortcuts": "s" }, options([["", "none"], ["minor", "minor"], ["major", "major"], ["critical", "critical"]], p.mine ? p.mine.severity || "" : ""))),
-      differing.length > 1 && el("label", {}, "Wrong check", el("select", { id: "wrong-check" }, options(differing.map((c) => [c.id, c.check]), p.mine && p.mine.check))),
+      differing.length > 1 && el("label", {}, "Wrong check", el("select", { id: "wrong-check" }, options([["", "which?"]].concat(differing.map((c) => [c.id, c.check])), p.mine && p.mine.check))),
       el("label", { class: "wide" }, el("span", {}, "Note ", el("kbd", {}, "a")), el("textarea", { id: "note", rows: "1", maxlength: "4000", "aria-keyshortcuts": "a" }, p.mine && p.mine.note)),
       p.disputed && el("label", {}, el("input", { type: "checkbox", id: "settles" }), "this settles the dispute"),
       el("span", { class: "group" },

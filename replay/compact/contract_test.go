@@ -10,7 +10,7 @@ import (
 	"github.com/doubletake-dev/doubletake/replay"
 )
 
-// FuzzDecodeOutput: whatever a command prints, the answer is a compaction that
+// FuzzDecodeOutput: whatever a compactor answers, the answer is a compaction that
 // can be played on or an error that can be shown.
 func FuzzDecodeOutput(f *testing.F) {
 	for _, seed := range []string{
@@ -28,7 +28,7 @@ func FuzzDecodeOutput(f *testing.F) {
 		{ID: "m3", Message: fixtures.Message{Turn: 2, Role: fixtures.RoleTool, ToolCallID: "k", Content: "x"}},
 	}}
 	f.Fuzz(func(t *testing.T, printed []byte) {
-		out, err := decodeOutput(printed, req)
+		out, err := decodeOutput(printed, req, source{"the compactor printed", "nothing on stdout", " (logs belong on stderr)"})
 		if err != nil {
 			if len(err.Error()) > 4000 || !utf8.ValidString(err.Error()) || strings.ContainsAny(err.Error(), "\x00\x1b\r") {
 				t.Fatalf("an error that cannot be shown: %q", err.Error())
@@ -55,6 +55,30 @@ func FuzzDecodeOutput(f *testing.F) {
 					t.Fatalf("arguments %q", c.Arguments)
 				}
 			}
+		}
+	})
+}
+
+// FuzzJoinLines: whatever a file of lines holds, what is made of it is one JSON
+// object or an error that can be shown.
+func FuzzJoinLines(f *testing.F) {
+	for _, seed := range []string{
+		"", "\n", "{", "[]", "null", `{"status":"unchanged"}`, `{"role":"user","content":"x"}`, "\ufeff{\"status\":\"compacted\"}\n{\"role\":\"user\"}\r\n\n[1]",
+		"{\"status\":\"compacted\",\"messages\":[]}\n{}", "{}\n{\"status\":\"error\"}", "{\"status\":null}", "\x1b\xff",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		answer, err := joinLines(data)
+		if err != nil {
+			if len(err.Error()) > 1000 || !utf8.ValidString(err.Error()) || strings.ContainsAny(err.Error(), "\x00\x1b\r\n") {
+				t.Fatalf("an error that cannot be shown: %q", err.Error())
+			}
+			return
+		}
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(answer, &object); err != nil || object["status"] == nil {
+			t.Fatalf("%s: %v", answer, err)
 		}
 	})
 }

@@ -12,25 +12,26 @@ import (
 	"github.com/doubletake-dev/doubletake/replay"
 )
 
-// contractVersion is the version of the object that a command reads and writes.
+// contractVersion is the version of the object that a foreign compactor reads and
+// writes, whatever driver carries it.
 const contractVersion = 1
 
-// execInput is what a command reads on stdin.
-type execInput struct {
-	Version      int             `json:"version"`
-	Fixture      string          `json:"fixture"`
-	Compaction   int             `json:"compaction"`
-	AfterTurn    int             `json:"after_turn"`
-	System       string          `json:"system"`
-	Messages     []execMessage   `json:"messages"`
-	Tools        []fixtures.Tool `json:"tools"`
-	BudgetTokens int             `json:"budget_tokens"`
-	Model        string          `json:"model"`
-	Instructions string          `json:"instructions"`
-	PriorState   json.RawMessage `json:"prior_state"`
+// contractInput is what a foreign compactor is asked.
+type contractInput struct {
+	Version      int               `json:"version"`
+	Fixture      string            `json:"fixture"`
+	Compaction   int               `json:"compaction"`
+	AfterTurn    int               `json:"after_turn"`
+	System       string            `json:"system"`
+	Messages     []contractMessage `json:"messages"`
+	Tools        []fixtures.Tool   `json:"tools"`
+	BudgetTokens int               `json:"budget_tokens"`
+	Model        string            `json:"model"`
+	Instructions string            `json:"instructions"`
+	PriorState   json.RawMessage   `json:"prior_state"`
 }
 
-type execMessage struct {
+type contractMessage struct {
 	ID         string              `json:"id"`
 	Turn       int                 `json:"turn"`
 	Role       string              `json:"role"`
@@ -43,9 +44,9 @@ type execMessage struct {
 }
 
 func encodeInput(req *replay.CompactRequest, instructions string) ([]byte, error) {
-	in := execInput{
+	in := contractInput{
 		Version: contractVersion, Fixture: req.Fixture, Compaction: req.Compaction, AfterTurn: req.AfterTurn,
-		System: req.System, Messages: make([]execMessage, len(req.Messages)), Tools: req.Tools,
+		System: req.System, Messages: make([]contractMessage, len(req.Messages)), Tools: req.Tools,
 		BudgetTokens: req.BudgetTokens, Model: req.Model, Instructions: instructions, PriorState: req.PriorState,
 	}
 	if in.Tools == nil {
@@ -53,7 +54,7 @@ func encodeInput(req *replay.CompactRequest, instructions string) ([]byte, error
 	}
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		in.Messages[i] = execMessage{ID: m.ID, Turn: m.Turn, Role: m.Role, Content: m.Content, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID}
+		in.Messages[i] = contractMessage{ID: m.ID, Turn: m.Turn, Role: m.Role, Content: m.Content, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID}
 		if m.Parts == nil && len(m.Extra) == 0 {
 			continue
 		}
@@ -70,8 +71,10 @@ func encodeInput(req *replay.CompactRequest, instructions string) ([]byte, error
 	return append(data, '\n'), nil
 }
 
-// execOutput is what a command prints.
-type execOutput struct {
+// contractOutput is what a foreign compactor answers.
+type contractOutput struct {
+	// ID repeats the request's, where several go to one process.
+	ID         json.RawMessage           `json:"id"`
 	Status     *string                   `json:"status"`
 	Messages   *[]printedMessage         `json:"messages"`
 	Reason     string                    `json:"reason"`
@@ -104,7 +107,7 @@ type printedCall struct {
 	} `json:"function"`
 }
 
-// printedUsage is what the command says that it spent, in either of two customs.
+// printedUsage is what the compactor says that it spent, in either of two customs.
 type printedUsage struct {
 	PromptTokens     int `json:"prompt_tokens"`
 	CompletionTokens int `json:"completion_tokens"`
@@ -121,13 +124,26 @@ func (u printedUsage) usage() replay.Usage {
 	}
 }
 
-// decodeOutput reads what a command printed. The error says what is wrong with
-// it, in words that follow "the compactor printed".
-func decodeOutput(printed []byte, req *replay.CompactRequest) (*replay.Compaction, error) {
-	var out execOutput
-	if err := decodeOne(printed, &out); err != nil {
+// source says where an answer came from, in the words of its errors.
+type source struct {
+	says  string // what comes before what is wrong: "the compactor printed"
+	empty string // what nothing at all is called: "nothing on stdout"
+	hint  string // what to mind where there is more than the answer
+}
+
+// decodeOutput reads an answer. The error says what is wrong with it, in words
+// that follow the source's.
+func decodeOutput(printed []byte, req *replay.CompactRequest, from source) (*replay.Compaction, error) {
+	var out contractOutput
+	if err := decodeOne(printed, &out, from); err != nil {
 		return nil, err
 	}
+	return out.compaction(fixtures.HashBytes(printed), req)
+}
+
+// compaction makes a compaction of the answer to a request. The key names the
+// exchange in the journal.
+func (out *contractOutput) compaction(key fixtures.Hash, req *replay.CompactRequest) (*replay.Compaction, error) {
 	result := &replay.Compaction{Opaque: out.Opaque, State: out.State, Reason: out.Reason}
 	if string(result.State) == "null" {
 		result.State = nil
@@ -136,7 +152,7 @@ func decodeOutput(printed []byte, req *replay.CompactRequest) (*replay.Compactio
 		result.Identity = *out.Compactor
 	}
 	if usage := out.Usage.usage(); usage != (replay.Usage{}) {
-		result.Exchanges = []replay.Exchange{{For: "compactor", Key: fixtures.HashBytes(printed), Usage: usage}}
+		result.Exchanges = []replay.Exchange{{For: "compactor", Key: key, Usage: usage}}
 	}
 	if out.Status == nil {
 		return nil, errors.New(`an object without "status"; it must be compacted, unchanged, refused or error`)
@@ -191,10 +207,10 @@ func decodeOutput(printed []byte, req *replay.CompactRequest) (*replay.Compactio
 }
 
 // decodeOne reads exactly one JSON object.
-func decodeOne(printed []byte, into any) error {
+func decodeOne(printed []byte, into any, from source) error {
 	printed = bytes.TrimPrefix(printed, []byte("\ufeff"))
 	if len(bytes.TrimSpace(printed)) == 0 {
-		return errors.New("nothing on stdout")
+		return errors.New(from.empty)
 	}
 	dec := json.NewDecoder(bytes.NewReader(printed))
 	err := dec.Decode(into)
@@ -204,7 +220,7 @@ func decodeOne(printed []byte, into any) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fmt.Errorf("JSON that ends early, after %s: ...%s", plural(len(printed), "byte"), quoted(tail(printed, excerptBytes)))
 	case errors.As(err, &syntax):
-		return fmt.Errorf("no JSON (logs belong on stderr): %v at byte %d: %s", err, syntax.Offset, around(printed, syntax.Offset))
+		return fmt.Errorf("no JSON%s: %v at byte %d: %s", from.hint, err, syntax.Offset, around(printed, syntax.Offset))
 	case errors.As(err, &kind):
 		place := kind.Field
 		if place == "" {
@@ -216,7 +232,7 @@ func decodeOne(printed []byte, into any) error {
 	}
 	end := dec.InputOffset()
 	if rest := bytes.TrimSpace(printed[end:]); len(rest) > 0 {
-		return fmt.Errorf("more than one JSON value (logs belong on stderr): after byte %d comes %s", end, quoted(rest[:min(len(rest), excerptBytes)]))
+		return fmt.Errorf("more than one JSON value%s: after byte %d comes %s", from.hint, end, quoted(rest[:min(len(rest), excerptBytes)]))
 	}
 	if first := bytes.TrimSpace(printed)[0]; first != '{' {
 		return errors.New("a JSON value that is no object")
