@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 
@@ -42,10 +41,7 @@ independent of each other. Gates nothing: the exit code is 0.
 				return fmt.Errorf("putting nights together: %w", err)
 			}
 			if c.Bool("json") {
-				enc := json.NewEncoder(c.App.Writer)
-				enc.SetEscapeHTML(false)
-				enc.SetIndent("", "  ")
-				return enc.Encode(nights)
+				return writeIndented(c.App.Writer, nights)
 			}
 			return printEvidence(c, nights)
 		},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -143,8 +142,5 @@ func listJSON(out io.Writer, set *fixtures.Set) error {
 	for i, f := range set.Fixtures {
 		rows[i] = row{f.ConversationID, f.Title, f.Hash, f.Turns, f.CompactionsExpected, len(f.MustSurvive), len(f.Checks), f.AcceptedTrace != nil, f.SessionGroup()}
 	}
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(rows)
+	return writeIndented(out, rows)
 }

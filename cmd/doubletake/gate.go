@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -81,10 +80,7 @@ func runGate(c *cli.Context) error {
 		}
 	}
 	if c.Bool("json") {
-		enc := json.NewEncoder(c.App.Writer)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		err := enc.Encode(struct {
+		err := writeIndented(c.App.Writer, struct {
 			Gate     string             `json:"gate"`
 			Reviewed string             `json:"gate_reviewed,omitempty"`
 			Gates    []analysis.Gate    `json:"gates"`

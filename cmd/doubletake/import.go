@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -86,10 +85,7 @@ func runImport(c *cli.Context) error {
 		}
 	}
 	if c.Bool("json") {
-		enc := json.NewEncoder(c.App.Writer)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(struct {
+		err = writeIndented(c.App.Writer, struct {
 			recording.Summary
 			Redacted map[redact.Kind]int `json:"redacted"`
 		}{summary, redactor.Counts()})

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/doubletake-dev/doubletake/analysis/labels"
@@ -29,10 +27,7 @@ func reviewLabels() *cli.Command {
 				return err
 			}
 			if c.Bool("json") {
-				enc := json.NewEncoder(c.App.Writer)
-				enc.SetEscapeHTML(false)
-				enc.SetIndent("", "  ")
-				return enc.Encode(found)
+				return writeIndented(c.App.Writer, found)
 			}
 			return labels.Text(report.Printable(c.App.Writer), found)
 		},

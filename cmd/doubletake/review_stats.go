@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -44,10 +43,7 @@ two, Krippendorff's alpha of all. An undefined value says why.
 				return err
 			}
 			if c.Bool("json") {
-				enc := json.NewEncoder(c.App.Writer)
-				enc.SetEscapeHTML(false)
-				enc.SetIndent("", "  ")
-				return enc.Encode(s)
+				return writeIndented(c.App.Writer, s)
 			}
 			return printSummary(c.App.Writer, s)
 		},

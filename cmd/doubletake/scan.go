@@ -126,10 +126,7 @@ func runScan(c *cli.Context) (err error) {
 	case draw != nil:
 		err = draw.print(c, lines)
 	case c.Bool("json"):
-		enc := json.NewEncoder(c.App.Writer)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(summary)
+		err = writeIndented(c.App.Writer, summary)
 	case c.Bool("summary"):
 		err = summary.print(c.App.Writer)
 	default:

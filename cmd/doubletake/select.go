@@ -95,10 +95,7 @@ func selectFixtures(c *cli.Context) error {
 		fmt.Fprintf(c.App.ErrWriter, "%d fixtures in %s\n", len(s.Chosen), out)
 	}
 	if c.Bool("json") {
-		enc := json.NewEncoder(c.App.Writer)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(s)
+		return writeIndented(c.App.Writer, s)
 	}
 	return printSelection(c.App.Writer, s)
 }
