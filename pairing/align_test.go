@@ -201,7 +201,7 @@ func TestDivergenceRow(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a, b := &replay.Episode{Steps: script(test.first)}, &replay.Episode{Steps: script(test.second)}
-			d := Diverge(a, b)
+			d := Diverge(&fixtures.Fixture{}, a, b)
 			if d == nil {
 				t.Fatal("no divergence")
 			}

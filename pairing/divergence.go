@@ -27,11 +27,13 @@ type Divergence struct {
 	Second *replay.Step `json:"second"`
 }
 
-// Diverge finds the first divergence of two episodes, or returns nil where they did
-// and said the same. A difference in calls counts before a difference in words,
-// however late it comes: words differ easily and bind nobody.
-func Diverge(first, second *replay.Episode) *Divergence {
+// Diverge finds the first divergence of two episodes of a fixture, or returns nil where
+// they did and said the same. Calls are compared by the fixture's rules. A difference in
+// calls counts before a difference in words, however late it comes: words differ easily
+// and bind nobody.
+func Diverge(f *fixtures.Fixture, first, second *replay.Episode) *Divergence {
 	a, b := acts(first), acts(second)
+	sameAct := func(a, b *replay.Step) bool { return sameAct(f, a, b) }
 	if d := compare(a, b, InCalls, sameAct); d != nil {
 		return d
 	}
@@ -82,7 +84,7 @@ func compare(a, b []*replay.Step, kind DivergenceKind, same func(a, b *replay.St
 	return nil
 }
 
-func sameAct(a, b *replay.Step) bool {
+func sameAct(f *fixtures.Fixture, a, b *replay.Step) bool {
 	if a.Kind != b.Kind {
 		return false
 	}
@@ -90,7 +92,7 @@ func sameAct(a, b *replay.Step) bool {
 		return true
 	}
 	return a.Call.Name == b.Call.Name &&
-		fixtures.CanonicalArguments(a.Call.Arguments) == fixtures.CanonicalArguments(b.Call.Arguments)
+		f.CanonicalCall(a.Call.Name, a.Call.Arguments) == f.CanonicalCall(b.Call.Name, b.Call.Arguments)
 }
 
 func sameWords(a, b *replay.Step) bool { return a.Text == b.Text }

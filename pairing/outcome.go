@@ -29,9 +29,9 @@ func Judge(f *fixtures.Fixture, episode, reference *replay.Episode) Outcome {
 	}
 	var expected *fixtures.Conduct
 	if reference != nil && (reference.Status == replay.Played || reference.Status == replay.Accepted) {
-		expected = reference.Conduct()
+		expected = f.Canonicalise(reference.Conduct())
 	}
-	conduct := episode.Conduct()
+	conduct := f.Canonicalise(episode.Conduct())
 	out.Answer, out.Reason = fixtures.Pass, ""
 	for _, check := range Checks(f) {
 		result := check.Evaluate(conduct, expected)

@@ -62,6 +62,8 @@ type Side struct {
 	Context fixtures.Hash `json:"context,omitempty"`
 	// Tokens is the size of the context from which the agent went on.
 	Tokens int `json:"context_tokens"`
+	// Repeats are the calls of before the fork that the agent made again; nil for none.
+	Repeats *Repeats `json:"repeats,omitempty"`
 }
 
 // Matching is the pairs of two arms and what could not be paired.
@@ -138,7 +140,7 @@ func pair(f *fixtures.Fixture, first, second, reference *replay.Episode) Pair {
 	}
 	p.Cell, p.Reason = cell(first, second, p.First.Outcome, p.Second.Outcome)
 	if spoke(first) && spoke(second) {
-		p.Divergence = Diverge(first, second)
+		p.Divergence = Diverge(f, first, second)
 	}
 	return p
 }
@@ -148,7 +150,11 @@ func spoke(e *replay.Episode) bool {
 }
 
 func side(f *fixtures.Fixture, e, reference *replay.Episode) Side {
-	return Side{Arm: e.Arm, Outcome: Judge(f, e, reference), Context: e.Context, Tokens: e.ContextTokens}
+	s := Side{Arm: e.Arm, Outcome: Judge(f, e, reference), Context: e.Context, Tokens: e.ContextTokens}
+	if r := CountRepeats(f, e); r.Any() {
+		s.Repeats = &r
+	}
+	return s
 }
 
 func cell(first, second *replay.Episode, a, b Outcome) (Cell, string) {

@@ -166,7 +166,7 @@ func TestDiverge(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := Diverge(&replay.Episode{Steps: tt.first}, &replay.Episode{Steps: tt.second})
+			d := Diverge(&fixtures.Fixture{}, &replay.Episode{Steps: tt.first}, &replay.Episode{Steps: tt.second})
 			if tt.kind == "" {
 				if d != nil {
 					t.Fatalf("divergence %+v, want none", d)
@@ -179,7 +179,7 @@ func TestDiverge(t *testing.T) {
 			if d.Kind != tt.kind || d.Turn != tt.turn || Describe(d.First) != tt.a || Describe(d.Second) != tt.b {
 				t.Errorf("%s in turn %d: %q and %q; want %s in turn %d: %q and %q", d.Kind, d.Turn, Describe(d.First), Describe(d.Second), tt.kind, tt.turn, tt.a, tt.b)
 			}
-			back := Diverge(&replay.Episode{Steps: tt.second}, &replay.Episode{Steps: tt.first})
+			back := Diverge(&fixtures.Fixture{}, &replay.Episode{Steps: tt.second}, &replay.Episode{Steps: tt.first})
 			if back == nil || back.Turn != d.Turn || Describe(back.First) != Describe(d.Second) {
 				t.Errorf("the other way round it is %+v", back)
 			}

@@ -2,7 +2,10 @@ package pairing
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/doubletake-dev/doubletake/replay"
 )
@@ -20,7 +23,7 @@ type Standing struct {
 	Check    string   `json:"check,omitempty"`
 	// Adjudicated says that a verdict settled what reviewers did not agree on.
 	Adjudicated bool `json:"adjudicated,omitempty"`
-	// Verdicts are those that stand, one a reviewer, in the order of their numbers.
+	// Verdicts are those that stand, one a reviewer, in the order in which they were given.
 	Verdicts []Verdict `json:"verdicts"`
 	// Stale are verdicts on evidence that has changed since.
 	Stale []Verdict `json:"stale,omitempty"`
@@ -43,9 +46,23 @@ func Stand(record *replay.Record, queue []Entry, verdicts []Verdict) []Standing 
 		byPair[v.Pair] = append(byPair[v.Pair], v)
 	}
 	list := make([]Standing, len(queue))
-	for i := range queue {
-		list[i] = stand(evidence(record, &queue[i].Pair), queue[i].ID, byPair[queue[i].ID])
+	// Digests of episodes take long: there are some for what was decided alone, and several
+	// are made at once.
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(queue)) {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(queue); i = int(next.Add(1)) - 1 {
+				on := byPair[queue[i].ID]
+				var now Evidence
+				if len(on) > 0 {
+					now = evidence(record, &queue[i].Pair)
+				}
+				list[i] = stand(now, queue[i].ID, on)
+			}
+		})
 	}
+	wait.Wait()
 	return list
 }
 
@@ -60,11 +77,11 @@ func stand(now Evidence, pair string, verdicts []Verdict) Standing {
 		}
 		last[by] = v
 	}
-	slices.SortFunc(s.Stale, func(a, b Verdict) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(s.Stale, compareLines)
 	for _, v := range last {
 		s.Verdicts = append(s.Verdicts, v)
 	}
-	slices.SortFunc(s.Verdicts, func(a, b Verdict) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(s.Verdicts, compareLines)
 	var settled, telling []Verdict
 	for _, v := range s.Verdicts {
 		if v.Adjudicates {
@@ -96,7 +113,7 @@ func stand(now Evidence, pair string, verdicts []Verdict) Standing {
 // without a ruling takes the reviewer's last one back, and what stood before stands again.
 func standingLines(verdicts []Verdict) map[string][]Verdict {
 	lines := map[string][]Verdict{}
-	for _, v := range verdicts {
+	for _, v := range inOrder(verdicts) {
 		switch n := len(lines[v.By]); {
 		case v.Ruling != "":
 			lines[v.By] = append(lines[v.By], v)
@@ -119,14 +136,18 @@ func FirstRatings(record *replay.Record, queue []Entry, verdicts []Verdict) []Ve
 	}
 	var list []Verdict
 	for i := range queue {
+		standing := standingLines(byPair[queue[i].ID])
+		if len(standing) == 0 { // digests take long
+			continue
+		}
 		now := evidence(record, &queue[i].Pair)
 		var first []Verdict
-		for _, lines := range standingLines(byPair[queue[i].ID]) {
+		for _, lines := range standing {
 			if at := slices.IndexFunc(lines, func(v Verdict) bool { return !v.Adjudicates && v.Evidence == now }); at >= 0 {
 				first = append(first, lines[at])
 			}
 		}
-		slices.SortFunc(first, func(a, b Verdict) int { return cmp.Compare(a.Number, b.Number) })
+		slices.SortFunc(first, compareLines)
 		list = append(list, first...)
 	}
 	return list
@@ -158,6 +179,9 @@ func Remember(record *replay.Record, queue []Entry, earlier map[string][]Verdict
 		}
 	}
 	found := map[string]Remembered{}
+	if len(last) == 0 {
+		return found, nil
+	}
 	for i := range queue {
 		d, err := disagreement(record, &queue[i])
 		if err != nil {
@@ -179,7 +203,7 @@ func agreed(verdicts []Verdict) map[Disagreement]Verdict {
 	}
 	out := map[Disagreement]Verdict{}
 	for d, list := range byDisagreement {
-		list = slices.Clone(list)
+		list = inOrder(list)
 		evidence := list[len(list)-1].Evidence
 		for i := range list {
 			list[i].Evidence = evidence // all of one run's, which has not changed since

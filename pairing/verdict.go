@@ -69,18 +69,22 @@ type Disagreement struct {
 // is ever changed.
 type Verdict struct {
 	// Number counts the lines of the log from 1.
-	Number int       `json:"number"`
-	At     time.Time `json:"at"`
-	By     string    `json:"by"`
-	Pair   string    `json:"pair"`
+	Number int `json:"number"`
+	// Order puts lines of the same time in order where logs were merged: it is the number
+	// that a line had where it was given, or one more than that of every line before it.
+	// 0 stands for the number.
+	Order int       `json:"order,omitempty"`
+	At    time.Time `json:"at"`
+	By    string    `json:"by"`
+	Pair  string    `json:"pair"`
 	// Ruling is empty where the line takes the reviewer's verdict on the pair back.
 	Ruling   Ruling   `json:"ruling,omitempty"`
 	Severity Severity `json:"severity,omitempty"`
 	Note     string   `json:"note,omitempty"`
 	// Check names the check that is wrong, where the ruling is that one is.
 	Check string `json:"check,omitempty"`
-	// Blind says that the arms were not named to the reviewer; Seconds is how long the
-	// pair was open.
+	// Blind says that the reviewer gave the ruling before they saw which arm is which;
+	// Seconds is how long the pair was open.
 	Blind   bool    `json:"blind,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"`
 	// Adjudicates says that the verdict settles what reviewers did not agree on. Theirs
@@ -97,6 +101,8 @@ type Verdict struct {
 // Check says what is wrong with a verdict that somebody wants to give.
 func (v *Verdict) check() error {
 	switch {
+	case v.Order < 0:
+		return fmt.Errorf("order %d is below 0", v.Order)
 	case strings.TrimSpace(v.By) == "":
 		return errors.New("nobody is named: say who decides")
 	case v.Ruling == "" && (v.Severity != "" || v.Check != "" || v.Adjudicates):
@@ -161,8 +167,13 @@ type Review struct {
 	Queue    []Entry
 	Verdicts []Verdict // all lines, in their order
 
+	dir string
 	log *fixtures.Log[Verdict]
 	now func() time.Time
+
+	entries       map[string]int // place in the queue, by pair
+	seen          map[seenKey]bool
+	unblindedSize int64 // of the log of who saw which arms, as it was read
 }
 
 // OpenReview opens the review of the run in dir for writing; one process has it at a
@@ -175,12 +186,26 @@ func OpenReview(dir string, record *replay.Record, queue []Entry, now func() tim
 	if err := checkLog(verdicts); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the review of %s: %s: %w", dir, VerdictsFile, err), log.Close())
 	}
-	return &Review{Record: record, Queue: queue, Verdicts: verdicts, log: log, now: now}, nil
+	r := &Review{Record: record, Queue: queue, Verdicts: verdicts, dir: dir, log: log, now: now, entries: map[string]int{}, seen: map[seenKey]bool{}}
+	for i := len(queue) - 1; i >= 0; i-- {
+		r.entries[queue[i].ID] = i
+	}
+	for _, v := range verdicts {
+		r.seen[seenKey{v.By, v.Pair}] = true
+	}
+	if err := r.Refresh(); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the review of %s: %w", dir, err), log.Close())
+	}
+	return r, nil
 }
 
 // ReadVerdicts reads the verdicts on the run in dir; a run without any has none.
 func ReadVerdicts(dir string) ([]Verdict, error) {
-	path := filepath.Join(dir, VerdictsFile)
+	return ReadVerdictLog(filepath.Join(dir, VerdictsFile))
+}
+
+// ReadVerdictLog reads a log of verdicts; one that is not there is empty.
+func ReadVerdictLog(path string) ([]Verdict, error) {
 	verdicts, err := fixtures.ReadLog[Verdict](path)
 	if err == nil {
 		err = checkLog(verdicts)
@@ -228,16 +253,17 @@ var ErrNoPair = errors.New("no such pair in the queue")
 
 // Entry finds a pair of the queue.
 func (r *Review) Entry(pair string) (*Entry, error) {
-	for i := range r.Queue {
-		if r.Queue[i].ID == pair {
-			return &r.Queue[i], nil
-		}
+	if i, ok := r.entries[pair]; ok {
+		return &r.Queue[i], nil
 	}
 	return nil, fmt.Errorf("pair %q: %w", pair, ErrNoPair)
 }
 
 // Decide adds a verdict on a pair, which is on the disk when it returns. It fills in the
-// number, the time, and what the verdict rests on.
+// number, the time, and what the verdict rests on. A verdict that is said to be blind is
+// kept as not blind where its reviewer saw the arms of the pair before, unless it repeats
+// the ruling of a blind one of theirs that stands: a note that is added later does not
+// unmake that the ruling was blind.
 func (r *Review) Decide(v Verdict) (Verdict, error) {
 	entry, err := r.Entry(v.Pair)
 	if err != nil {
@@ -255,7 +281,14 @@ func (r *Review) Decide(v Verdict) (Verdict, error) {
 	if v.Check != "" && !slices.ContainsFunc(entry.Differ, func(c DifferingCheck) bool { return c.Check == v.Check }) {
 		return v, fmt.Errorf("verdict on %s: check %q does not differ there", v.Pair, v.Check)
 	}
+	if v.Blind {
+		if err := r.Refresh(); err != nil {
+			return v, fmt.Errorf("verdict on %s: %w", v.Pair, err)
+		}
+		v.Blind = !r.Seen(v.By, v.Pair) || r.repeatsBlind(&v)
+	}
 	v.Number, v.At = len(r.Verdicts)+1, r.now().UTC().Truncate(time.Second)
+	r.putLast(&v)
 	v.Evidence = evidence(r.Record, &entry.Pair)
 	if v.Disagreement, err = disagreement(r.Record, entry); err != nil {
 		return v, fmt.Errorf("verdict on %s: %w", v.Pair, err)
@@ -265,7 +298,26 @@ func (r *Review) Decide(v Verdict) (Verdict, error) {
 		return v, err
 	}
 	r.Verdicts = append(r.Verdicts, v)
+	r.seen[seenKey{v.By, v.Pair}] = true
 	return v, nil
+}
+
+// repeatsBlind says whether a verdict has the ruling of a blind one by the same reviewer
+// on the same evidence that stands.
+func (r *Review) repeatsBlind(v *Verdict) bool {
+	var own []Verdict
+	for i := range r.Verdicts {
+		if r.Verdicts[i].By == v.By && r.Verdicts[i].Pair == v.Pair {
+			own = append(own, r.Verdicts[i])
+		}
+	}
+	lines := standingLines(own)[v.By]
+	if len(lines) == 0 {
+		return false
+	}
+	old := &lines[len(lines)-1]
+	entry, err := r.Entry(v.Pair)
+	return err == nil && old.Blind && old.Ruling == v.Ruling && old.Evidence == evidence(r.Record, &entry.Pair)
 }
 
 // Undo takes the reviewer's last verdict that stands back, whichever pair it is on, and
@@ -279,7 +331,7 @@ func (r *Review) Undo(by string) (Verdict, error) {
 	}
 	var last Verdict
 	for _, list := range byPair {
-		if lines := standingLines(list)[by]; len(lines) > 0 && lines[len(lines)-1].Number > last.Number {
+		if lines := standingLines(list)[by]; len(lines) > 0 && (last.Number == 0 || compareLines(lines[len(lines)-1], last) > 0) {
 			last = lines[len(lines)-1]
 		}
 	}

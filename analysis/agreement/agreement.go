@@ -23,18 +23,15 @@ type Label struct {
 	// Judge says that the rater is a model.
 	Judge bool `json:"judge,omitempty"`
 	// Value is one of the schema's categories, or empty: the rater looked and could not
-	// tell. That is an answer, and a category of its own; a unit that a rater never saw
-	// has no label.
+	// tell. Who abstains labels nothing: that two could not tell is no agreement, and
+	// that one could not is no disagreement. Abstentions are counted by themselves.
 	Value string `json:"value"`
 }
-
-// CannotTell is what an empty value counts as.
-const CannotTell = "null"
 
 // Options say how labels are looked at.
 type Options struct {
 	// Categories are those of the schema, used or not. A label outside of them is an
-	// error. CannotTell is always one.
+	// error.
 	Categories []string
 	// Positive are the categories that count as a finding, for sensitivity and
 	// specificity of the judge. Empty leaves both out.
@@ -51,6 +48,9 @@ type Report struct {
 	Raters     []string `json:"raters"` // people
 	Units      int      `json:"units"`  // with a person's label
 	Overlap    int      `json:"overlap"`
+	// Abstained counts the units on which a person could not tell, by the person. They
+	// are missing in every figure of this report.
+	Abstained map[string]int `json:"abstained"`
 	// Agreement is the share of pairs of people on the same unit that gave the same
 	// label.
 	Agreement *float64 `json:"raw_agreement"`
@@ -98,7 +98,12 @@ func Measure(labels []Label, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{Categories: t.categories, Raters: t.people, Pairs: []Pair{}}
+	r := Report{Categories: t.categories, Raters: t.people, Pairs: []Pair{}, Abstained: map[string]int{}}
+	for _, rater := range t.people {
+		if n := len(t.abstained[rater]); n > 0 {
+			r.Abstained[rater] = n
+		}
+	}
 	t.count(&r)
 	if r.Pairs, err = t.pairs(o.Confidence); err != nil {
 		return r, err
@@ -116,30 +121,26 @@ func Measure(labels []Label, o Options) (Report, error) {
 // table is labels by unit and rater, as indices of categories.
 type table struct {
 	categories []string
-	units      []string // sorted
+	units      []string // sorted, with those on which nobody could tell
 	group      map[string]string
 	people     []string // sorted
 	judges     []string
-	label      map[string]map[string]int // by unit, by rater
+	label      map[string]map[string]int  // by unit, by rater
+	abstained  map[string]map[string]bool // by rater, by unit
 }
 
 func newTable(labels []Label, o Options) (*table, error) {
-	t := &table{group: map[string]string{}, label: map[string]map[string]int{}}
-	t.categories = append(slices.Clone(o.Categories), CannotTell)
-	if slices.Contains(o.Categories, CannotTell) {
-		t.categories = slices.Clone(o.Categories)
+	t := &table{
+		categories: slices.Clone(o.Categories), group: map[string]string{},
+		label: map[string]map[string]int{}, abstained: map[string]map[string]bool{},
 	}
 	kind := map[string]bool{}
 	for i, l := range labels {
 		if l.Unit == "" || l.Rater == "" {
 			return nil, fmt.Errorf("label %d: wants a unit and a rater", i+1)
 		}
-		value := l.Value
-		if value == "" {
-			value = CannotTell
-		}
-		k := slices.Index(t.categories, value)
-		if k < 0 {
+		k := slices.Index(t.categories, l.Value)
+		if k < 0 && l.Value != "" {
 			return nil, fmt.Errorf("label %d of %s on %s: %q is no category (want one of %q)", i+1, l.Rater, l.Unit, l.Value, t.categories)
 		}
 		if judge, ok := kind[l.Rater]; ok && judge != l.Judge {
@@ -154,11 +155,18 @@ func newTable(labels []Label, o Options) (*table, error) {
 			return nil, fmt.Errorf("label %d: unit %s is in the groups %s and %s", i+1, l.Unit, old, group)
 		}
 		t.group[l.Unit] = group
+		if _, ok := t.label[l.Unit][l.Rater]; ok || t.abstained[l.Rater][l.Unit] {
+			return nil, fmt.Errorf("label %d: %s labels %s a second time", i+1, l.Rater, l.Unit)
+		}
+		if l.Value == "" {
+			if t.abstained[l.Rater] == nil {
+				t.abstained[l.Rater] = map[string]bool{}
+			}
+			t.abstained[l.Rater][l.Unit] = true
+			continue
+		}
 		if t.label[l.Unit] == nil {
 			t.label[l.Unit] = map[string]int{}
-		}
-		if _, ok := t.label[l.Unit][l.Rater]; ok {
-			return nil, fmt.Errorf("label %d: %s labels %s a second time", i+1, l.Rater, l.Unit)
 		}
 		t.label[l.Unit][l.Rater] = k
 	}
@@ -172,7 +180,7 @@ func newTable(labels []Label, o Options) (*table, error) {
 	if t.people == nil {
 		t.people = []string{}
 	}
-	t.units = slices.Sorted(maps.Keys(t.label))
+	t.units = slices.Sorted(maps.Keys(t.group))
 	return t, nil
 }
 

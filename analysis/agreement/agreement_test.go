@@ -140,7 +140,7 @@ func TestJudgeAgainstPeople(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := r.Judge.Judges[0]
-	if r.Judge.Unresolved != 5 || j.Units != 41 || r.Judge.Use != "advisory-only" {
+	if r.Judge.Unresolved != 5 || j.Units != 40 || j.Abstained != 1 || r.Judge.Use != "advisory-only" {
 		t.Errorf("judge %+v", r.Judge)
 	}
 	if j.Sensitivity.Count != 8 || j.Sensitivity.Total != 10 || !near(j.Sensitivity.Low, 0.4902) || !near(j.Sensitivity.High, 0.9433) {
@@ -151,12 +151,143 @@ func TestJudgeAgainstPeople(t *testing.T) {
 	}
 }
 
+// A random file of rulings by three people on forty pairs, "?" for who could not tell and
+// "." for who never saw it. The expected values are not ours: kappa is
+// sklearn.metrics.cohen_kappa_score of scikit-learn 1.9.1, its limits are those of
+// statsmodels.stats.inter_rater.cohens_kappa of statsmodels 0.15.0, alpha is
+// krippendorff.alpha(level_of_measurement="nominal") of krippendorff 0.9.0, each on the
+// labels without the abstentions.
+func TestAgainstOtherPrograms(t *testing.T) {
+	files := map[string]string{
+		"ann": "fw.wfwbfxi.bbwwffffwc?bw.bwf.bx.??.wffwi",
+		"ben": "fw.wxb?fx.??fwffwiw?fxf.wwwfxbx.wxwcf?wi",
+		"cem": "fwwwwwb.xcibfwffwfwwfcbww.c?.bxf.?iww?fb",
+	}
+	var labels []Label
+	for _, rater := range []string{"ann", "ben", "cem"} {
+		for u, c := range files[rater] {
+			switch c {
+			case '.':
+				continue
+			case '?':
+				labels = append(labels, Label{Unit: fmt.Sprintf("u%02d", u), Rater: rater})
+			default:
+				labels = append(labels, Label{Unit: fmt.Sprintf("u%02d", u), Rater: rater, Value: string(c)})
+			}
+		}
+	}
+	r, err := Measure(labels, Options{Categories: strings.Split("wbfxic", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(name string, got *float64, want float64) {
+		t.Helper()
+		if got == nil || math.Abs(*got-want) > 1e-12 {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	for i, want := range []struct {
+		first, second    string
+		units            int
+		kappa, low, high float64
+		observed         float64
+	}{
+		{"ann", "ben", 25, 0.40604751619870394, 0.1444157657211423, 0.6676792666762661, 0.56},
+		{"ann", "cem", 27, 0.44897959183673464, 0.19991913193344432, 0.6980400517400249, 16.0 / 27},
+		{"ben", "cem", 25, 0.41239316239316237, 0.17043064821813617, 0.6543556765681888, 0.56},
+	} {
+		p := r.Pairs[i]
+		if p.First != want.first || p.Second != want.second || p.N != want.units || p.Interval == nil {
+			t.Fatalf("pair %d: %+v, want %+v", i, p, want)
+		}
+		name := want.first + " and " + want.second
+		same(name, p.Value, want.kappa)
+		same(name+", low", &p.Interval.Low, want.low)
+		same(name+", high", &p.Interval.High, want.high)
+		same(name+", observed", p.Observed, want.observed)
+	}
+	same("alpha", r.Alpha.Value, 0.44614590502408813)
+	same("raw agreement", r.Agreement, 44.0/77)
+	if fmt.Sprint(r.Abstained) != "map[ann:3 ben:5 cem:3]" {
+		t.Errorf("abstained %v", r.Abstained)
+	}
+}
+
+// Wilson's limits as statsmodels 0.15.0 has them:
+// statsmodels.stats.proportion.proportion_confint(count, nobs, 0.05, "wilson").
+func TestLimitsAgainstAnotherProgram(t *testing.T) {
+	fit := Sample{HeldOut: true, Random: true, Exhaustive: true, WholeItems: true, Models: 1, Prompts: 1, Arms: 1}
+	for _, tt := range []struct {
+		count, total int
+		low, high    float64
+	}{
+		{8, 10, 0.49016247153664183, 0.9433178485456247},
+		{0, 40, 0, 0.08762160119728668},
+		{17, 31, 0.37772167637354503, 0.7083826401947998},
+		{3, 40, 0.025836025774588184, 0.1986423352431055},
+		{31, 31, 0.889744604539564, 1},
+	} {
+		share, err := fit.Rate(tt.count, tt.total, 0.95)
+		if err != nil || share.Low == nil || math.Abs(*share.Low-tt.low) > 1e-12 || math.Abs(*share.High-tt.high) > 1e-12 {
+			t.Errorf("%d of %d: %+v, %v; want %v to %v", tt.count, tt.total, share, err, tt.low, tt.high)
+		}
+	}
+}
+
+// Who could not tell labels nothing: every figure is that of the labels without the
+// abstentions, which are counted.
+func TestAbstentionsAreMissing(t *testing.T) {
+	categories := []string{"a", "b", "c"}
+	rapid.Check(t, func(rt *rapid.T) {
+		var all, real []Label
+		silent := map[string]int{}
+		for u := range rapid.IntRange(0, 25).Draw(rt, "units") {
+			for _, rater := range []string{"x", "y", "z", "robot"} {
+				l := Label{Unit: fmt.Sprint("u", u), Rater: rater, Judge: rater == "robot", Value: rapid.SampledFrom([]string{"a", "b", "c", ""}).Draw(rt, "value")}
+				all = append(all, l)
+				if l.Value != "" {
+					real = append(real, l)
+				} else if !l.Judge {
+					silent[rater]++
+				}
+			}
+		}
+		got, err := Measure(all, Options{Categories: categories})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		want, err := Measure(real, Options{Categories: categories})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if fmt.Sprint(got.Abstained) != fmt.Sprint(silent) {
+			rt.Fatalf("abstained %v, want %v", got.Abstained, silent)
+		}
+		same := func(x, y *float64) bool { return (x == nil) == (y == nil) && (x == nil || *x == *y) }
+		ok := same(got.Agreement, want.Agreement) && same(got.Alpha.Value, want.Alpha.Value) && same(got.Fleiss.Value, want.Fleiss.Value) && got.Overlap == want.Overlap && got.Units == want.Units
+		pairs := map[string]Pair{}
+		for _, p := range got.Pairs {
+			pairs[p.First+p.Second] = p
+		}
+		for _, p := range want.Pairs {
+			ok = ok && same(pairs[p.First+p.Second].Value, p.Value) && pairs[p.First+p.Second].N == p.N
+		}
+		if want.Judge != nil && want.Judge.Judges[0].Units > 0 {
+			ok = ok && same(got.Judge.Judges[0].Agreement, want.Judge.Judges[0].Agreement) && same(got.Judge.Judges[0].Kappa.Value, want.Judge.Judges[0].Kappa.Value)
+		}
+		if !ok {
+			rt.Fatalf("%+v\nwithout the abstentions %+v", got, want)
+		}
+	})
+}
+
 func TestBadLabels(t *testing.T) {
 	good := Label{Unit: "u", Rater: "x", Value: "a"}
 	tests := map[string][]Label{
 		"no category":           {{Unit: "u", Rater: "x", Value: "z"}},
 		"wants a unit":          {{Rater: "x", Value: "a"}},
 		"a second time":         {good, good},
+		"labels u a second":     {good, {Unit: "u", Rater: "x"}},
 		"a person in one place": {good, {Unit: "v", Rater: "x", Judge: true, Value: "a"}},
 		"in the groups u and g": {good, {Unit: "u", Group: "g", Rater: "y", Value: "a"}},
 	}

@@ -11,7 +11,7 @@ import (
 // who labelled a unit say the same. It is advisory, and a judge alone never makes a rate.
 type Judge struct {
 	Judges []Against `json:"judges"`
-	// Unresolved counts units with a judge's label on which people do not agree with
+	// Unresolved counts units that a judge looked at and on which people do not agree with
 	// each other, or none gave a label.
 	Unresolved int    `json:"unresolved"`
 	Use        string `json:"judgeUse"`
@@ -23,7 +23,12 @@ const Advisory = "advisory-only"
 // Against is one judge against the people.
 type Against struct {
 	Judge string `json:"judge"`
-	Units int    `json:"units"`
+	// Units are resolved and have the judge's label. Abstained counts resolved units on
+	// which the judge could not tell: they are missing in agreement and kappa. To
+	// sensitivity and specificity they count as not found and not left, so that a judge
+	// cannot better these by keeping silent.
+	Units     int `json:"units"`
+	Abstained int `json:"abstained"`
 	// Confusion counts by category: the people's label, the judge's label.
 	Confusion [][]int  `json:"confusion"`
 	Agreement *float64 `json:"raw_agreement"`
@@ -57,7 +62,7 @@ func (t *table) judge(o Options) (*Judge, error) {
 			resolved[unit] = labels[0]
 			continue
 		}
-		if slices.ContainsFunc(t.judges, func(rater string) bool { _, ok := t.label[unit][rater]; return ok }) {
+		if slices.ContainsFunc(t.judges, func(rater string) bool { _, ok := t.label[unit][rater]; return ok || t.abstained[rater][unit] }) {
 			j.Unresolved++
 		}
 	}
@@ -78,10 +83,20 @@ func (t *table) against(rater string, resolved map[string]int, o Options) (Again
 	}
 	same := 0
 	grouped := map[string]int{}
+	silent := make([]int, len(t.categories)) // abstentions by people's label
 	for _, unit := range t.units {
 		truth, ok := resolved[unit]
+		if !ok {
+			continue
+		}
+		if t.abstained[rater][unit] {
+			a.Abstained++
+			silent[truth]++
+			grouped[t.group[unit]]++
+			continue
+		}
 		given, has := t.label[unit][rater]
-		if !ok || !has {
+		if !has {
 			continue
 		}
 		a.Units++
@@ -100,29 +115,29 @@ func (t *table) against(rater string, resolved map[string]int, o Options) (Again
 		return a, err
 	}
 	a.Explained = explain(a.Kappa)
-	clustered := len(grouped) < a.Units
-	if a.Sensitivity, err = t.rate(a.Confusion, o, true, clustered); err != nil {
+	clustered := len(grouped) < a.Units+a.Abstained
+	if a.Sensitivity, err = t.rate(a.Confusion, silent, o, true, clustered); err != nil {
 		return a, err
 	}
-	a.Specificity, err = t.rate(a.Confusion, o, false, clustered)
+	a.Specificity, err = t.rate(a.Confusion, silent, o, false, clustered)
 	return a, err
 }
 
-// rate is how often the judge finds what people found, or leaves what they left. A unit
-// on which people could not tell is neither.
-func (t *table) rate(confusion [][]int, o Options, positive, clustered bool) (Share, error) {
+// rate is how often the judge finds what people found, or leaves what they left. Where the
+// judge is silent it does neither.
+func (t *table) rate(confusion [][]int, silent []int, o Options, positive, clustered bool) (Share, error) {
 	if len(o.Positive) == 0 {
 		return Share{Reason: "no category is named as a finding"}, nil
 	}
 	var s Share
 	for i, row := range confusion {
-		finding := slices.Contains(o.Positive, t.categories[i])
-		if finding != positive || t.categories[i] == CannotTell {
+		if slices.Contains(o.Positive, t.categories[i]) != positive {
 			continue
 		}
+		s.Total += silent[i]
 		for k, n := range row {
 			s.Total += n
-			if slices.Contains(o.Positive, t.categories[k]) == positive && t.categories[k] != CannotTell {
+			if slices.Contains(o.Positive, t.categories[k]) == positive {
 				s.Count += n
 			}
 		}

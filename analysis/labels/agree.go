@@ -25,12 +25,6 @@ func (r *Report) agree(set *labelling.Set, ratings []*labelling.Rating, o Option
 	if err != nil {
 		return fmt.Errorf("agreement on grounding: %w", err)
 	}
-	// Unknown grounding is the answer of who could not tell, under its own name.
-	for i, name := range r.People.Grounding.Categories {
-		if name == agreement.CannotTell {
-			r.People.Grounding.Categories[i] = string(labelling.GroundingUnknown)
-		}
-	}
 	r.Judge.Truth, r.People.Truth.Judge = r.People.Truth.Judge, nil
 	r.Judge.Grounding, r.People.Grounding.Judge = r.People.Grounding.Judge, nil
 	r.People.ByCriterion = map[string]agreement.Report{}
@@ -72,13 +66,16 @@ func labelsOf(set *labelling.Set, ratings []*labelling.Rating) (truth, grounding
 			truth = append(truth, label)
 			label.Value = string(x.Grounding)
 			if x.Grounding == labelling.GroundingUnknown {
-				label.Value = ""
+				label.Value = "" // could not tell
 			}
 			grounding = append(grounding, label)
 		}
 		label.Unit = rating.SampleID
 		for _, c := range quality(rating) {
-			label.Value = scoreName(c.Score)
+			label.Value = ""
+			if c.Score != nil {
+				label.Value = strconv.Itoa(*c.Score)
+			}
 			scored[c.Name] = append(scored[c.Name], label)
 		}
 	}

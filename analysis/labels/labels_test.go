@@ -181,9 +181,9 @@ func TestAgainstOwnCalculation(t *testing.T) {
 		t.Errorf("kappa of the judge %v on %d, want %v on %d", against.Kappa.Value, against.Units, kappaOf(people, robot), len(people))
 	}
 	order := map[string]int{"t": 0, "f": 1, "u": 2}
-	confusion := make([][]int, 4)
+	confusion := make([][]int, 3)
 	for i := range confusion {
-		confusion[i] = make([]int, 4)
+		confusion[i] = make([]int, 3)
 	}
 	for i := range people {
 		confusion[order[people[i]]][order[robot[i]]]++
@@ -362,9 +362,39 @@ func TestStatesAndCaptures(t *testing.T) {
 	if want := map[string]int{"5": 1, "null": 1}; !reflect.DeepEqual(r.People.Quality["relevance"], want) {
 		t.Errorf("relevance: %v, want %v", r.People.Quality["relevance"], want)
 	}
-	// The judge's word on a claim whose grounding people do not know is a row of its own.
-	if got, want := r.Judge.Grounding.Judges[0].Confusion, [][]int{{0, 0, 0}, {0, 0, 0}, {1, 0, 0}}; !reflect.DeepEqual(got, want) {
-		t.Errorf("confusion %v, want %v", got, want)
+	// A claim whose grounding people do not know has no word of theirs.
+	if got := r.Judge.Grounding; got.Judges[0].Units != 0 || got.Unresolved != 1 || r.People.Grounding.Abstained["ann"] != 1 {
+		t.Errorf("grounding %+v, abstained %v", got, r.People.Grounding.Abstained)
+	}
+}
+
+// Truth and quality are those judged blind, grounding that judged with everything in view;
+// who rated in one stage alone is taken from that.
+func TestStagesAreJoined(t *testing.T) {
+	s := newStudy(labelling.Discordant)
+	s.set.Grounding = map[string]*labelling.Case{}
+	for _, id := range []string{"a", "b", "c"} {
+		s.sample(id, 1)
+		whole := *s.set.Cases[id]
+		whole.CaseSHA256, whole.Request.Stage = "g-"+id, labelling.Grounded
+		s.set.Grounding[id] = &whole
+	}
+	five := 5
+	s.says(labelling.Human, "ann", "a", "t?").ExpectedQuality = &labelling.Quality{Relevance: &five}
+	s.says(labelling.Human, "ann", "a", "fs").CaseSHA256 = "g-a"
+	s.says(labelling.Human, "ann", "b", "tu")
+	s.says(labelling.Human, "ann", "c", "us").CaseSHA256 = "g-c"
+	r := s.report(t)
+	want := map[labelling.Truth]map[labelling.Grounding]int{
+		labelling.True:             {labelling.Supported: 1, labelling.GroundingUnsupported: 1, labelling.GroundingUnknown: 0},
+		labelling.False:            {labelling.Supported: 0, labelling.GroundingUnsupported: 0, labelling.GroundingUnknown: 0},
+		labelling.TruthUnsupported: {labelling.Supported: 1, labelling.GroundingUnsupported: 0, labelling.GroundingUnknown: 0},
+	}
+	if !reflect.DeepEqual(r.People.TruthGrounding, want) || r.People.Labels != 3 || r.Stale != 0 || r.Unblinded != 1 {
+		t.Errorf("%v, %d labels, %d stale, %d unblinded; want %v", r.People.TruthGrounding, r.People.Labels, r.Stale, r.Unblinded, want)
+	}
+	if r.People.Quality["relevance"]["5"] != 1 || !strings.Contains(strings.Join(r.Notes, "\n"), "1 ratings were given in the grounding stage alone") {
+		t.Errorf("quality %v, notes %q", r.People.Quality, r.Notes)
 	}
 }
 

@@ -29,10 +29,13 @@ type Report struct {
 	Producer map[string]int                  `json:"producerStatus"`
 	Coverage map[labelling.Coverage]int      `json:"claimCoverage"`
 	// Stale counts ratings of cases that have changed since, which count nowhere else.
-	Stale    int            `json:"stale"`
-	Literals []LiteralTally `json:"literalChecks"`
-	People   People         `json:"human"`
-	Judge    JudgeReport    `json:"judge"`
+	Stale int `json:"stale"`
+	// Unblinded counts the cases that a rater rated in the grounding stage alone: their
+	// truth and quality were judged with texts in view that tell the arms apart.
+	Unblinded int            `json:"unblinded"`
+	Literals  []LiteralTally `json:"literalChecks"`
+	People    People         `json:"human"`
+	Judge     JudgeReport    `json:"judge"`
 	// Rates are of people's labels alone.
 	Rates []Rate   `json:"rates"`
 	Notes []string `json:"notes"`
@@ -98,8 +101,7 @@ func New(set *labelling.Set, batches []labelling.Batch, o Options) (*Report, err
 		Notes: []string{}, ReleaseDecision: NotAssessed, JudgeUse: Advisory,
 	}
 	r.countSamples(set)
-	ratings, stale := current(set, batches)
-	r.Stale = stale
+	ratings := r.current(set, batches)
 	r.People.Tally = tally(set, ratings, labelling.Human)
 	r.Judge.Tally = tally(set, ratings, labelling.Judge)
 	if err := r.agree(set, ratings, o); err != nil {
@@ -150,28 +152,63 @@ func (r *Report) countSamples(set *labelling.Set) {
 	}
 }
 
-// current keeps the ratings of cases as they are now: one a rater and case, the last,
-// which follows another only where that one reviewed nothing.
-func current(set *labelling.Set, batches []labelling.Batch) (list []*labelling.Rating, stale int) {
+// current keeps the ratings of cases as they are now: one a rater and case, joined of the
+// last one of each stage. A rating follows another of its stage only where that one
+// reviewed nothing.
+func (r *Report) current(set *labelling.Set, batches []labelling.Batch) (list []*labelling.Rating) {
 	type who struct{ sample, rater string }
 	at := map[who]int{}
+	var stages [][2]*labelling.Rating // the blind one, the one with all evidence
 	for _, b := range batches {
 		for i := range b.Ratings {
 			rating := &b.Ratings[i]
-			if !set.Current(rating) {
-				stale++
+			form := set.Of(rating)
+			if form == nil {
+				r.Stale++
 				continue
 			}
 			key := who{rating.SampleID, rating.Rater}
-			if k, ok := at[key]; ok {
-				list[k] = rating
-				continue
+			k, ok := at[key]
+			if !ok {
+				k = len(stages)
+				at[key] = k
+				stages = append(stages, [2]*labelling.Rating{})
 			}
-			at[key] = len(list)
-			list = append(list, rating)
+			if form.Request.Stage == labelling.Grounded {
+				stages[k][1] = rating
+			} else {
+				stages[k][0] = rating
+			}
 		}
 	}
-	return list, stale
+	for _, s := range stages {
+		joined := joinStages(s[0], s[1])
+		if joined == s[1] && joined.ReviewState == labelling.Reviewed {
+			r.Unblinded++
+		}
+		list = append(list, joined)
+	}
+	return list
+}
+
+// joinStages is what a rater says about a case in both stages: truth and quality as judged
+// blind, grounding as judged with everything in view. Either may be nil.
+func joinStages(blind, whole *labelling.Rating) *labelling.Rating {
+	switch {
+	case whole == nil || blind != nil && whole.ReviewState != labelling.Reviewed:
+		return blind
+	case blind == nil || blind.ReviewState != labelling.Reviewed:
+		return whole
+	}
+	joined := *blind
+	joined.Ratings = slices.Clone(blind.Ratings)
+	for i := range joined.Ratings {
+		x := &joined.Ratings[i]
+		if k := slices.IndexFunc(whole.Ratings, func(y labelling.ClaimRating) bool { return y.Claim == x.Claim }); k >= 0 {
+			x.Grounding, x.Evidence = whole.Ratings[k].Grounding, whole.Ratings[k].Evidence
+		}
+	}
+	return &joined
 }
 
 func tally(set *labelling.Set, ratings []*labelling.Rating, kind labelling.Kind) Tally {
@@ -234,10 +271,13 @@ func quality(r *labelling.Rating) []labelling.Criterion {
 	return r.ExpectedQuality.Criteria()
 }
 
-// scoreName is a score as a category.
+// unscored is the name of no score.
+const unscored = "null"
+
+// scoreName is a score by its name.
 func scoreName(score *int) string {
 	if score == nil {
-		return agreement.CannotTell
+		return unscored
 	}
 	return strconv.Itoa(*score)
 }
@@ -245,6 +285,9 @@ func scoreName(score *int) string {
 func (r *Report) note(set *labelling.Set) {
 	if r.Stale > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d ratings are of cases that have changed since, and are left out", r.Stale))
+	}
+	if r.Unblinded > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d ratings were given in the grounding stage alone: their truth and quality are of raters who could see which side was compacted", r.Unblinded))
 	}
 	if set.Key.Frame == labelling.Discordant {
 		r.Notes = append(r.Notes, "the pairs were chosen by how they came out: rates over them describe these pairs, and no others")

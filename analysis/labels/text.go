@@ -68,7 +68,7 @@ func (t *textReport) tally(x *Tally) {
 		t.p("  %s:", c.Name)
 		for _, score := range slices.Sorted(maps.Keys(x.Quality[c.Name])) {
 			name := "score " + score
-			if score == agreement.CannotTell {
+			if score == unscored {
 				name = "unscored"
 			}
 			t.p(" %d with %s", x.Quality[c.Name][score], name)
@@ -94,6 +94,9 @@ func (t *textReport) people(x *People) {
 
 func (t *textReport) agreement(name string, r *agreement.Report) {
 	t.p("  %s: raw agreement %s on %d of %d units with two labels or more\n", name, value(r.Agreement, "undefined"), r.Overlap, r.Units)
+	for _, rater := range slices.Sorted(maps.Keys(r.Abstained)) {
+		t.p("    %s could not tell on %d: missing in these figures\n", rater, r.Abstained[rater])
+	}
 	if len(r.Raters) == 2 {
 		k := &r.Pairs[0]
 		t.kappa(fmt.Sprintf("%s and %s", k.First, k.Second), &k.Kappa, k.Explained, r.Categories)
@@ -172,8 +175,8 @@ func (t *textReport) judge(x *JudgeReport) {
 		categories []string
 		judge      *agreement.Judge
 	}{
-		{"truth", append(names(labelling.Truths()), agreement.CannotTell), x.Truth},
-		{"grounding", []string{string(labelling.Supported), string(labelling.GroundingUnsupported), string(labelling.GroundingUnknown)}, x.Grounding},
+		{"truth", names(labelling.Truths()), x.Truth},
+		{"grounding", []string{string(labelling.Supported), string(labelling.GroundingUnsupported)}, x.Grounding},
 	} {
 		if section.judge == nil {
 			continue
@@ -189,6 +192,9 @@ func (t *textReport) judge(x *JudgeReport) {
 
 func (t *textReport) against(name string, categories []string, a *agreement.Against) {
 	t.p("  %s, %s against people on %d resolved units: raw agreement %s\n", name, a.Judge, a.Units, value(a.Agreement, "undefined"))
+	if a.Abstained > 0 {
+		t.p("    could not tell on %d more: missing there, neither found nor left below\n", a.Abstained)
+	}
 	if a.Units == 0 {
 		return
 	}

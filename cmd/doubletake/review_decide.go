@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 func byFlag() cli.Flag {
-	return stringFlag("by", "who decides, a `NAME`; default: git's user, else the system's")
+	return stringFlag("by", "who decides, a `NAME`; default: git's user, else the system's", "as")
 }
 
 func reviewDecide() *cli.Command {
@@ -21,48 +22,120 @@ func reviewDecide() *cli.Command {
 		Name:      "decide",
 		Usage:     "give a verdict on a pair of the queue",
 		ArgsUsage: "RUN PAIR RULING",
-		Description: `RULING is candidate_worse, candidate_better, both_fine, both_wrong, fixture_wrong,
-check_wrong or cannot_tell; or "remembered", for the verdict that was given on the same
-disagreement in an earlier night. Pairs ruled both_fine or check_wrong leave the discordant
-ones, fixture_wrong leaves the set for this run; report and gate show the test before and
-after. A verdict is kept with who, when, and the hashes of what it was given on; another
-one by the same reviewer takes its place, and nothing is erased.
+		Description: `RULING is left_worse, right_worse, both_fine, both_wrong, fixture_wrong, check_wrong or
+cannot_tell; the sides are those of review show and review next. With --open, and once you
+have decided, it can be candidate_worse or candidate_better. "remembered" takes over the
+verdict that was given on the same disagreement in an earlier night; it is not blind.
 
-   doubletake review decide night forbidden-directory candidate_worse --severity critical
-   doubletake review decide night hedge-hardened check_wrong --check k2 --note "a fair paraphrase"`,
+Pairs ruled both_fine or check_wrong leave the discordant ones, fixture_wrong leaves the
+set for this run; report and gate show the test before and after. A verdict is kept with
+who, when, and the hashes of what it was given on; another one by the same reviewer takes
+its place, and nothing is erased.
+
+   doubletake review decide night forbidden-directory left_worse --severity critical
+   doubletake review decide night forbidden-directory candidate_worse --open
+   doubletake review decide night hedge-hardened check_wrong --check k2 --note "a fair paraphrase"
+   doubletake review decide night superseded-path remembered`,
 		Flags: []cli.Flag{
 			byFlag(),
+			openFlag(),
 			stringFlag("severity", "minor, major or critical; `HOW` bad it is"),
 			stringFlag("note", "a `TEXT` that is kept with the verdict"),
 			stringFlag("check", "which check is wrong, by `ID`"),
 			&cli.BoolFlag{Name: "adjudicate", Usage: "settle what reviewers did not agree on", EnvVars: twin("adjudicate")},
+			jsonFlag(),
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 3 {
 				return usageError("review decide wants a run directory, a pair and a ruling, have %d arguments", c.NArg())
 			}
-			dir, pair, ruling := c.Args().Get(0), c.Args().Get(1), c.Args().Get(2)
+			dir, pair, ruling := c.Args().Get(0), c.Args().Get(1), strings.ReplaceAll(c.Args().Get(2), "-", "_")
 			v := pairing.Verdict{
-				By: annotator(c.String("by")), Pair: pair, Ruling: pairing.Ruling(strings.ReplaceAll(ruling, "-", "_")),
+				By: annotator(c.String("by")), Pair: pair,
 				Severity: pairing.Severity(c.String("severity")), Note: c.String("note"), Check: c.String("check"), Adjudicates: c.Bool("adjudicate"),
 			}
 			return withReview(dir, func(r *reviewed, open *pairing.Review) error {
+				if _, err := open.Entry(pair); err != nil {
+					return err
+				}
+				swapped := pairing.Swapped(r.record.Run.ID, v.By, pair)
 				if ruling == "remembered" {
 					m, ok := r.remembered[pair]
 					if !ok {
 						return usageError("no earlier night decided on the disagreement of %s", pair)
 					}
 					v.Ruling, v.Severity, v.Check, v.Note, v.From = m.Verdict.Ruling, m.Verdict.Severity, m.Verdict.Check, m.Verdict.Note, m.Run
+				} else {
+					var err error
+					if v.Ruling, err = rulingOf(ruling, swapped, c.Bool("open"), open.Seen(v.By, pair)); err != nil {
+						return err
+					}
+					v.Blind = !c.Bool("open")
 				}
 				v, err := open.Decide(v)
 				if err != nil {
 					return err
 				}
+				if c.Bool("json") {
+					return printJSONLines(c.App.Writer, []pairing.Verdict{v})
+				}
 				fmt.Fprintf(c.App.Writer, "%s: %s by %s (verdict %d)\n", report.Clean(v.Pair), v.Ruling, report.Clean(v.By), v.Number)
+				if v.Blind {
+					s := &shownPair{reviewed: r, named: true, swapped: swapped}
+					s.entry, _ = open.Entry(pair) // found above
+					left, right := s.names()
+					fmt.Fprintf(c.App.Writer, "left was %s, right was %s\n", left, right)
+				}
 				return nil
 			})
 		},
 	}
+}
+
+// The rulings that name a side rather than an arm.
+const (
+	leftWorse  = "left_worse"
+	rightWorse = "right_worse"
+)
+
+// blindRulings are what can be ruled by who does not know the arms.
+func blindRulings() []string {
+	list := []string{leftWorse, rightWorse}
+	for _, r := range pairing.Rulings() {
+		if r != pairing.CandidateWorse && r != pairing.CandidateBetter {
+			list = append(list, string(r))
+		}
+	}
+	return list
+}
+
+// rulingOf is what a word means for the candidate, which is the second arm: on the left
+// where the sides are swapped. Open says that the arms are named from the start, seen that
+// the reviewer knows them.
+func rulingOf(word string, swapped, open, seen bool) (pairing.Ruling, error) {
+	switch word {
+	case leftWorse, rightWorse:
+		if open {
+			return "", usageError("with --open no side is left or right: give %s or %s", pairing.CandidateWorse, pairing.CandidateBetter)
+		}
+		if (word == leftWorse) == swapped {
+			return pairing.CandidateWorse, nil
+		}
+		return pairing.CandidateBetter, nil
+	case string(pairing.CandidateWorse), string(pairing.CandidateBetter):
+		if !open && !seen {
+			return "", usageError("you have not been told which side the candidate is: give %s or %s (doubletake review show), or --open", leftWorse, rightWorse)
+		}
+		return pairing.Ruling(word), nil
+	}
+	all := append(blindRulings(), string(pairing.CandidateWorse), string(pairing.CandidateBetter), "remembered")
+	if !slices.Contains(all, word) {
+		if like := nearest(word, all); like != "" {
+			return "", usageError("ruling %q: did you mean %s?", word, like)
+		}
+		return "", usageError("ruling %q: want one of %s", word, strings.Join(all, ", "))
+	}
+	return pairing.Ruling(word), nil
 }
 
 // withReview opens the review of a run for one change.
@@ -97,55 +170,6 @@ func reviewUndo() *cli.Command {
 				fmt.Fprintf(c.App.Writer, "%s: %s taken back\n", report.Clean(v.Pair), v.Ruling)
 				return nil
 			})
-		},
-	}
-}
-
-func reviewAssign() *cli.Command {
-	return &cli.Command{
-		Name:      "assign",
-		Usage:     "share the queue out among reviewers, with some pairs going to two",
-		ArgsUsage: "RUN NAME...",
-		Description: `Each reviewer gets as many pairs as any other; a share of them goes to a second one, so
-that agreement can be measured. The same names and seed give the same assignment.
-
-   doubletake review assign night maria jon lee --overlap 0.2
-   doubletake review list night --as maria`,
-		Flags: []cli.Flag{
-			&cli.Float64Flag{Name: "overlap", Usage: "the `SHARE` of pairs that two reviewers see", Value: 0.2, EnvVars: twin("overlap")},
-			&cli.Uint64Flag{Name: "seed", Usage: "the seed `N` of who gets what", EnvVars: twin("seed")},
-		},
-		Action: func(c *cli.Context) error {
-			if c.NArg() < 2 {
-				return usageError("review assign wants a run directory and one name or more, have %d arguments", c.NArg())
-			}
-			a := pairing.Assignment{Reviewers: c.Args().Slice()[1:], Overlap: c.Float64("overlap"), Seed: c.Uint64("seed")}
-			r, err := loadReview(c.Args().First())
-			if err != nil {
-				return err
-			}
-			if err := pairing.WriteAssignment(r.dir, a); err != nil {
-				return usageError("review assign: %w", err)
-			}
-			var ids []string
-			for i := range r.queue {
-				ids = append(ids, r.queue[i].ID)
-			}
-			counts := map[string]int{}
-			both := 0
-			for _, names := range a.Of(ids) {
-				for _, name := range names {
-					counts[name]++
-				}
-				if len(names) > 1 {
-					both++
-				}
-			}
-			for _, name := range a.Reviewers {
-				fmt.Fprintf(c.App.Writer, "%s: %d pairs\n", report.Clean(name), counts[name])
-			}
-			fmt.Fprintf(c.App.Writer, "%d of %d pairs go to two\n", both, len(ids))
-			return nil
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,7 +24,13 @@ func reviewExport() *cli.Command {
 them against, with digests. No verdict, no rationale, no name of an arm, a compactor, a
 model or a fixture. The key stays in RUN/labelling. The same run exports the same bytes.
 
+Cases are labelled twice. The blind stage shows what the cases of every arm have in the
+same form. The grounding stage shows what was in front of the producer, too, from which it
+can be seen which side was compacted: it comes second, and has digests of its own. Of a
+rater who gave both, truth and quality are taken from the first, grounding from the second.
+
    doubletake review export night --blind --out cases.jsonl
+   doubletake review export night --blind --stage grounding --out grounding.jsonl
    doubletake review export night --blind --rubric --out prompts.jsonl`,
 		// The twins have names of their own: the run directory and the seed of a night are
 		// other things, and a seed that is known unblinds.
@@ -31,6 +38,7 @@ model or a fixture. The key stays in RUN/labelling. The same run exports the sam
 			&cli.BoolFlag{Name: "blind", Usage: "leave out what tells the arms apart (there is no other export yet)", EnvVars: twin("export-blind")},
 			&cli.StringFlag{Name: "out", Usage: "write to `FILE`; default: stdout", EnvVars: twin("export-out")},
 			&cli.BoolFlag{Name: "rubric", Usage: "write the same cases as questions to a rubric judge", EnvVars: twin("export-rubric")},
+			&cli.StringFlag{Name: "stage", Usage: "blind, or grounding: which `SET` of the cases", Value: string(labelling.Blind), EnvVars: twin("export-stage")},
 			&cli.StringFlag{Name: "pairs", Usage: "discordant, or all: only a rate over all pairs can have an interval; `WHICH`", DefaultText: "that of the export before, else discordant", EnvVars: twin("export-pairs")},
 			&cli.IntFlag{Name: "claims", Usage: "ask about at most `N` claims of an output; then it gets no rate over whole answers", DefaultText: "that of the export before, else all", EnvVars: twin("export-claims")},
 			&cli.Uint64Flag{Name: "seed", Usage: "the seed `N` that hides the names and orders the cases; keep it to yourself", DefaultText: "that of the export before, else drawn", EnvVars: twin("export-seed")},
@@ -45,6 +53,8 @@ func exportCases(c *cli.Context) error {
 		return usageError("review export wants one run directory, have %d", c.NArg())
 	case !c.Bool("blind"):
 		return usageError("review export writes blinded cases only: give --blind")
+	case !slices.Contains(labelling.Stages(), labelling.Stage(c.String("stage"))):
+		return usageError("--stage %q: want one of %v", c.String("stage"), labelling.Stages())
 	case c.Int("claims") < 0:
 		return usageError("--claims %d: want 0 for all, or more", c.Int("claims"))
 	}
@@ -90,6 +100,9 @@ func exportCases(c *cli.Context) error {
 	}
 	fmt.Fprintf(c.App.ErrWriter, "%d cases of %d pairs, %d outputs not captured; the key is in %s/%s and stays there\n",
 		len(cases), len(pairs), len(key.Samples)-len(cases), dir, labelling.Dir)
+	if options.Stage == labelling.Grounded {
+		fmt.Fprintln(c.App.ErrWriter, "these cases tell the arms apart: hand them out once the blind ones are labelled")
+	}
 	if named > 0 {
 		fmt.Fprintf(c.App.ErrWriter, "in %d cases a recorded text itself holds a name that may unblind it: see the limitations in the key\n", named)
 	}
@@ -120,5 +133,6 @@ func exportOptions(c *cli.Context, dir string) (labelling.Options, error) {
 	if c.IsSet("claims") {
 		o.MaxClaims = c.Int("claims")
 	}
+	o.Stage = labelling.Stage(c.String("stage"))
 	return o, nil
 }

@@ -14,25 +14,53 @@ import (
 func reviewImport() *cli.Command {
 	return &cli.Command{
 		Name:      "import",
-		Usage:     "take in labels that were made elsewhere",
+		Usage:     "take in labels and verdicts that were made elsewhere",
 		ArgsUsage: "RUN",
 		Description: `Each line is one rating of one case (doubletake review export). A line that does not fit its
 case as it is now, that repeats one, or that leaves a claim out is refused with file and
 line; with any fault nothing is taken in.
 
-   doubletake review import night --labels ann.jsonl --labels ben.jsonl --judge judge.jsonl`,
+--verdicts merges the log of reviewers who worked on a copy of the run: a verdicts.jsonl or
+the copy's directory. Each line keeps who gave it and when; one that stands here already is
+left out, so that importing twice does no harm; one on evidence that is not this run's is
+kept as stale. Which log is imported into which makes no difference to what stands.
+
+   doubletake review import night --labels ann.jsonl --labels ben.jsonl --judge judge.jsonl
+   doubletake review import night --verdicts marias-copy/verdicts.jsonl --verdicts jons-copy`,
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "labels", Usage: "people's ratings, a `FILE` (repeatable)", EnvVars: twin("import-labels")},
+			&cli.StringSliceFlag{Name: "verdicts", Usage: "a log of verdicts on a copy of the run, a `FILE` or run directory (repeatable)", EnvVars: twin("import-verdicts")},
+			jsonFlag(),
 			&cli.StringSliceFlag{Name: "judge", Usage: "a rubric judge's ratings, a `FILE` (repeatable)", EnvVars: twin("import-judge")},
 		},
-		Action: importLabels,
+		Action: func(c *cli.Context) error {
+			if c.NArg() != 1 {
+				return usageError("review import wants one run directory, have %d", c.NArg())
+			}
+			logs, labels := c.StringSlice("verdicts"), len(c.StringSlice("labels"))+len(c.StringSlice("judge"))
+			if len(logs)+labels == 0 {
+				return usageError("review import wants --labels FILE, --judge FILE or --verdicts FILE")
+			}
+			if len(logs) > 0 {
+				if err := importVerdicts(c, logs); err != nil {
+					return err
+				}
+			}
+			if labels == 0 {
+				return nil
+			}
+			return importLabels(c)
+		},
 	}
 }
 
+// importedLabels counts the ratings that an import brought.
+type importedLabels struct {
+	People int `json:"human"`
+	Judges int `json:"judge"`
+}
+
 func importLabels(c *cli.Context) (err error) {
-	if c.NArg() != 1 {
-		return usageError("review import wants one run directory, have %d", c.NArg())
-	}
 	var sources []labelling.Source
 	for _, given := range []struct {
 		kind  labelling.Kind
@@ -47,9 +75,6 @@ func importLabels(c *cli.Context) (err error) {
 			sources = append(sources, labelling.Source{Name: path, Kind: given.kind, In: file})
 		}
 	}
-	if len(sources) == 0 {
-		return usageError("review import wants --labels FILE or --judge FILE")
-	}
 	record, err := replay.ReadRecord(c.Args().First())
 	if err != nil {
 		return err
@@ -63,6 +88,9 @@ func importLabels(c *cli.Context) (err error) {
 		if batch.Ratings[i].Kind == labelling.Human {
 			people++
 		}
+	}
+	if c.Bool("json") {
+		return printJSONLines(c.App.Writer, []importedLabels{{people, len(batch.Ratings) - people}})
 	}
 	_, err = fmt.Fprintf(c.App.Writer, "%d ratings of people, %d of judges (doubletake review labels %s)\n", people, len(batch.Ratings)-people, c.Args().First())
 	return err

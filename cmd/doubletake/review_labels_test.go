@@ -24,12 +24,14 @@ func label(args []string) error {
 	switch {
 	case len(args) == 5 && args[0] == "label":
 		return labelCases(args[1], args[2], args[3], args[4])
+	case len(args) == 2 && args[0] == "shapes":
+		return compareShapes(args[1])
 	case len(args) == 3 && args[0] == "spoil":
 		return spoilCase(args[1], args[2])
 	case len(args) == 5 && args[0] == "compare":
 		return compareLabels(args[1], args[2], args[3], args[4])
 	}
-	return errors.New("usage: labeller label CASES OUT RATER KIND | spoil CASES OUT | compare REPORT FIRST SECOND JUDGE")
+	return errors.New("usage: labeller label CASES OUT RATER KIND | spoil CASES OUT | shapes CASES | compare REPORT FIRST SECOND JUDGE")
 }
 
 type labelledText struct {
@@ -44,6 +46,7 @@ type labelledText struct {
 type labelledCase struct {
 	SampleID string `json:"sampleId"`
 	Request  struct {
+		Stage    string         `json:"stage"`
 		Output   labelledText   `json:"output"`
 		Claims   []labelledText `json:"claims"`
 		Evidence []labelledText `json:"evidence"`
@@ -53,7 +56,7 @@ type labelledCase struct {
 func hexDigest(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
 func (c *labelledCase) digest() string {
-	list := "doubletake case 1\noutput " + hexDigest(c.Request.Output.Text) + "\n"
+	list := "doubletake case 1 " + c.Request.Stage + "\noutput " + hexDigest(c.Request.Output.Text) + "\n"
 	for _, x := range c.Request.Claims {
 		list += fmt.Sprintf("claim %s %d %d %s\n", x.ID, x.Start, x.End, hexDigest(x.Text))
 	}
@@ -130,6 +133,31 @@ func labelCases(cases, out, rater, kind string) error {
 		})
 	}
 	return writeLabelled(out, ratings)
+}
+
+// compareShapes looks for what tells cases apart without reading them: the roles of
+// evidence, who is said to have seen it, and how many there are.
+func compareShapes(cases string) error {
+	list, err := readLabelled[labelledCase](cases)
+	if err != nil {
+		return err
+	}
+	shapes := map[string]int{}
+	shape := ""
+	for i := range list {
+		var kinds []string
+		for _, e := range list[i].Request.Evidence {
+			seen, _ := json.Marshal(e.Seen) // a *bool can be written
+			kinds = append(kinds, fmt.Sprintf("%s %s", e.Role, seen))
+		}
+		shape = "evidence " + strings.Join(kinds, ", ")
+		shapes[shape]++
+	}
+	if len(shapes) != 1 {
+		return fmt.Errorf("the cases have %d shapes: %v", len(shapes), shapes)
+	}
+	fmt.Printf("%d of one shape: %s\n", len(list), shape)
+	return nil
 }
 
 // spoilCase changes one byte of a text of evidence in the second case.

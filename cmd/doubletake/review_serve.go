@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -21,6 +22,7 @@ import (
 func serveFlags() []cli.Flag {
 	return append([]cli.Flag{
 		stringFlag("as", "who decides, a `NAME`; default: git's user, else the system's"),
+		listFlag("reviewers", "serve several people, each on an address of their own that is printed; `NAMES` with commas between"),
 		&cli.BoolFlag{Name: "open", Usage: "name the sides from the start; verdicts are recorded as not blind", EnvVars: twin("open")},
 	}, pageFlags()...)
 }
@@ -31,7 +33,7 @@ func serveReview(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	token, err := pageToken(c)
+	named, err := namedReviewers(c)
 	if err != nil {
 		return err
 	}
@@ -43,9 +45,14 @@ func serveReview(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	reviewer := annotator(c.String("as"))
-	if assigned != nil && !slices.ContainsFunc(slices.Collect(maps.Values(assigned)), func(names []string) bool { return slices.Contains(names, reviewer) }) {
-		fmt.Fprintf(c.App.ErrWriter, "nothing is assigned to %s: see doubletake review assign, or say who you are with --as\n", report.Clean(reviewer))
+	reviewers, err := pageReviewers(c, named, assigned)
+	if err != nil {
+		return err
+	}
+	for _, who := range reviewers {
+		if assigned != nil && !slices.ContainsFunc(slices.Collect(maps.Values(assigned)), func(names []string) bool { return slices.Contains(names, who.Name) }) {
+			fmt.Fprintf(c.App.ErrWriter, "nothing is assigned to %s: see doubletake review assign, or say who you are with --as\n", report.Clean(who.Name))
+		}
 	}
 	open, err := pairing.OpenReview(dir, r.record, r.queue, time.Now)
 	if err != nil {
@@ -58,14 +65,74 @@ func serveReview(c *cli.Context) (err error) {
 	}
 	defer listener.Close() // serving closes it, and a second time does no harm
 	server, err := review.New(review.Options{
-		Review: open, Remembered: r.remembered, Assigned: assigned, Reviewer: reviewer, Blind: !c.Bool("open"),
-		Run: filepath.Base(dir), Token: token, Address: address,
+		Review: open, Standings: r.standingsOf(open.Verdicts), Remembered: r.remembered, Assigned: assigned, Reviewers: reviewers, Blind: !c.Bool("open"),
+		Run: filepath.Base(dir), Address: address,
 	})
 	if err != nil {
 		return usageError("%w", err)
 	}
 	fmt.Fprintf(c.App.ErrWriter, "%d pairs of %s; Ctrl-C ends\n", len(r.queue), report.Clean(dir))
-	return present(c, server, listener)
+	if len(reviewers) == 1 {
+		return present(c, server, listener)
+	}
+	// Each address is one person's: none is opened here.
+	for i, address := range server.URLs() {
+		fmt.Fprintf(c.App.Writer, "%s\t%s\n", report.Clean(reviewers[i].Name), address)
+	}
+	return server.Serve(c.Context, listener)
+}
+
+// namedReviewers are those whom --reviewers names. Where it names nobody, the token must
+// do for where the page listens.
+func namedReviewers(c *cli.Context) ([]string, error) {
+	names := list(c, "reviewers")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	if len(names) > 0 && c.String("as") != "" {
+		return nil, usageError("--as names one who decides, --reviewers several: give one of them")
+	}
+	if len(names) == 0 {
+		_, err := pageToken(c)
+		return nil, err
+	}
+	return names, nil
+}
+
+// pageReviewers are who decides on the page, each with a token of their own: those who
+// are named, or, where other machines can reach the page and nobody is named, those among
+// whom the queue was shared out, or else one.
+func pageReviewers(c *cli.Context, names []string, assigned map[string][]string) ([]review.Reviewer, error) {
+	loopback, err := review.Loopback(c.String("addr"))
+	if err != nil {
+		return nil, usageError("%s: %w", c.Command.Name, err)
+	}
+	if len(names) == 0 && c.String("as") == "" && !loopback {
+		for _, of := range assigned {
+			names = append(names, of...)
+		}
+		slices.Sort(names)
+		names = slices.Compact(names)
+	}
+	if len(names) == 0 {
+		token, err := pageToken(c)
+		if err != nil {
+			return nil, err
+		}
+		return []review.Reviewer{{Name: annotator(c.String("as")), Token: token}}, nil
+	}
+	secret := c.String("token")
+	switch {
+	case secret == "":
+		secret = review.NewToken()
+	case len(secret) < review.ShortestToken:
+		return nil, usageError("the token must be %d letters or digits at least: each reviewer's own follows from it", review.ShortestToken)
+	}
+	var reviewers []review.Reviewer
+	for _, name := range names {
+		reviewers = append(reviewers, review.Reviewer{Name: name, Token: review.ReviewerToken(secret, name)})
+	}
+	return reviewers, nil
 }
 
 // reviewedRun is the run that is named, or else the newest one below runs/.
@@ -127,4 +194,12 @@ func assignedPairs(r *reviewed) (map[string][]string, error) {
 		ids = append(ids, r.queue[i].ID)
 	}
 	return assignment.Of(ids), nil
+}
+
+// standingsOf are how the pairs stand, unless a verdict came in between.
+func (r *reviewed) standingsOf(verdicts []pairing.Verdict) []pairing.Standing {
+	if len(verdicts) != len(r.verdicts) {
+		return nil
+	}
+	return r.standings
 }

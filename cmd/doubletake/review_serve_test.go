@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -224,4 +226,83 @@ func exitCode(err error) int {
 		return exit.ExitCode()
 	}
 	return -1
+}
+
+// Several reviewers at one server, each by the address that was printed for them.
+func TestReviewForSeveral(t *testing.T) {
+	night := playedNight(t)
+	queue, err := pairing.ReadQueue(night)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := doubletake(t, "review", "assign", night, "ann", "ben", "--overlap", "0").CombinedOutput(); err != nil {
+		t.Fatalf("assign: %v\n%s", err, out)
+	}
+	cmd := doubletake(t, "review", night, "--addr", "0.0.0.0:0", "--token", "a-secret-of-this-test")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it has ended where the test went well
+		_ = cmd.Wait()
+	})
+	lines := bufio.NewReader(stdout)
+	first := map[string]string{}
+	for _, name := range []string{"ann", "ben"} {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		who, text, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		address, err := url.Parse(text)
+		if err != nil || who != name || strings.Contains(text, "0.0.0.0") || strings.Contains(text, "secret") {
+			t.Fatalf("the line of %s is %q: %v", name, line, err)
+		}
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &reviewServer{t: t, base: "http://" + address.Host, token: address.Query().Get("token"), browser: &http.Client{Jar: jar}}
+		response, err := s.browser.Get(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		var next struct{ ID string }
+		if err := json.Unmarshal([]byte(s.get("/api/next")), &next); err != nil {
+			t.Fatal(err)
+		}
+		first[name] = next.ID
+		if !s.decide(next.ID) {
+			t.Errorf("the verdict of %s was not taken", name)
+		}
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	verdicts, err := pairing.ReadVerdicts(night)
+	if err != nil || len(verdicts) != 2 {
+		t.Fatalf("%d verdicts, %v", len(verdicts), err)
+	}
+	assignment, err := pairing.ReadAssignment(night)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for i := range queue {
+		ids = append(ids, queue[i].ID)
+	}
+	for i, name := range []string{"ann", "ben"} {
+		v := verdicts[i]
+		if v.By != name || v.Pair != first[name] || !v.Blind || !slices.Equal(assignment.Of(ids)[v.Pair], []string{name}) {
+			t.Errorf("%s: the line is %+v, assigned to %v", name, v, assignment.Of(ids)[v.Pair])
+		}
+	}
 }

@@ -1,20 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/doubletake-dev/doubletake/analysis/report"
+	"github.com/mattn/go-runewidth"
+
 	"github.com/doubletake-dev/doubletake/pairing"
 	"github.com/doubletake-dev/doubletake/replay"
 )
 
 // sideBySide prints two transcripts in two columns. What is the same on both sides is
 // folded where it goes on for long.
-func sideBySide(out io.Writer, e *pairing.Entry, rows []pairing.Row, width int) {
-	column := max((width-7)/2, 20)
-	fmt.Fprintf(out, "  %s   %s\n", fit(e.First.Arm, column), fit(e.Second.Arm, column))
+func sideBySide(out io.Writer, left, right string, rows []pairing.Row, width int) {
+	column := max((width-5)/2, 10)
+	fmt.Fprintf(out, "  %s   %s\n", fit(left, column), strings.TrimRight(fit(right, column), " "))
 	for i := 0; i < len(rows); {
 		same := i
 		for same < len(rows) && rows[same].Kind == pairing.RowEqual {
@@ -46,7 +48,8 @@ func printRows(out io.Writer, rows []pairing.Row, column int) {
 				}
 				return ""
 			}
-			fmt.Fprintf(out, "  %s %s %s\n", fit(at(left), column), mark, strings.TrimRight(fit(at(right), column), " "))
+			line := fmt.Sprintf("  %s %s %s", fit(at(left), column), mark, fit(at(right), column))
+			fmt.Fprintf(out, "%s\n", strings.TrimRight(line, " "))
 		}
 	}
 }
@@ -65,31 +68,28 @@ func stepLines(s *replay.Step, width int) []string {
 		text = fmt.Sprintf("%d says: %s", s.Turn, s.Text)
 	default:
 		text = fmt.Sprintf("%d calls %s %s", s.Turn, s.Call.Name, s.Call.Arguments)
-		below = fmt.Sprintf("  %s: %s", s.Source, s.Result)
+		below = fmt.Sprintf("%s: %s", cmp.Or(string(s.Source), "result"), s.Result)
 	}
 	lines := cut(text, width, most)
 	if below != "" {
-		lines = append(lines, cut(below, width, 2)...)
+		for _, line := range cut(below, width-2, 2) {
+			lines = append(lines, "  "+line)
+		}
 	}
 	return lines
 }
 
 // cut breaks a text into at most so many lines of a width.
 func cut(text string, width, most int) []string {
-	runes := []rune(report.Clean(text))
-	var lines []string
-	for len(runes) > width && len(lines) < most-1 {
-		lines = append(lines, string(runes[:width]))
-		runes = runes[width:]
+	lines := wrapped(text, width)
+	if len(lines) > most {
+		lines = append(lines[:most-1], strings.Join(lines[most-1:], " "))
+		lines[most-1] = runewidth.Truncate(lines[most-1], width, "…")
 	}
-	return append(lines, report.Shorten(string(runes), width))
+	return lines
 }
 
-// fit fills or cuts a line to a width in characters.
+// fit fills or cuts a line to a width in columns of a terminal.
 func fit(text string, width int) string {
-	runes := []rune(text)
-	if len(runes) >= width {
-		return string(runes[:width])
-	}
-	return text + strings.Repeat(" ", width-len(runes))
+	return runewidth.FillRight(runewidth.Truncate(text, width, ""), width)
 }

@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -13,11 +16,23 @@ import (
 
 // reviewSummary is how a review stands.
 type reviewSummary struct {
-	Queue     int                    `json:"queue"`
-	States    map[pairing.State]int  `json:"states"`
-	Rulings   map[pairing.Ruling]int `json:"rulings"`
-	Minutes   float64                `json:"minutes_left"`
-	Agreement agreement.Report       `json:"agreement"`
+	Queue    int                    `json:"queue"`
+	States   map[pairing.State]int  `json:"states"`
+	Rulings  map[pairing.Ruling]int `json:"rulings"`
+	Minutes  float64                `json:"minutes_left"`
+	TimeLeft pairing.TimeLeft       `json:"time_left"`
+	// Stale are verdicts on evidence that has changed since, which count nowhere.
+	Stale     []staleVerdict   `json:"stale"`
+	Agreement agreement.Report `json:"agreement"`
+}
+
+// staleVerdict is a verdict that is not applied any more, and why.
+type staleVerdict struct {
+	Pair   string         `json:"pair"`
+	By     string         `json:"by"`
+	At     time.Time      `json:"at"`
+	Ruling pairing.Ruling `json:"ruling"`
+	Reason string         `json:"reason"`
 }
 
 func reviewStats() *cli.Command {
@@ -26,7 +41,9 @@ func reviewStats() *cli.Command {
 		Usage:     "how far the review is, and how far the reviewers agree",
 		ArgsUsage: "RUN",
 		Description: `Agreement is that of the verdicts before anything was settled: raw, Cohen's kappa of every
-two, Krippendorff's alpha of all. An undefined value says why.
+two, Krippendorff's alpha of all. Who cannot tell labels nothing: that is counted and is
+missing in these figures. An undefined value says why. Stale verdicts, on what has changed
+since, are named and count nowhere.
 
    doubletake review stats night --json`,
 		Flags: []cli.Flag{jsonFlag()},
@@ -51,7 +68,7 @@ two, Krippendorff's alpha of all. An undefined value says why.
 }
 
 func (r *reviewed) summary() (*reviewSummary, error) {
-	s := &reviewSummary{Queue: len(r.queue), States: map[pairing.State]int{}, Rulings: map[pairing.Ruling]int{}, Minutes: r.minutes()}
+	s := &reviewSummary{Queue: len(r.queue), States: map[pairing.State]int{}, Rulings: map[pairing.Ruling]int{}, Stale: []staleVerdict{}}
 	var labels []agreement.Label
 	groups := map[string]string{}
 	for i, standing := range r.standings {
@@ -60,7 +77,13 @@ func (r *reviewed) summary() (*reviewSummary, error) {
 			s.Rulings[standing.Ruling]++
 		}
 		groups[standing.Pair] = r.queue[i].Group
+		for k := range standing.Stale {
+			v, e := &standing.Stale[k], &r.queue[i]
+			s.Stale = append(s.Stale, staleVerdict{v.Pair, v.By, v.At, v.Ruling, staleReason(v, pairing.EvidenceNow(r.record, &e.Pair), e)})
+		}
 	}
+	s.TimeLeft = pairing.EstimateTime(r.verdicts, s.States[pairing.Undecided])
+	s.Minutes = s.TimeLeft.Minutes
 	// Agreement is of what each said first, before anything was settled or talked about.
 	for _, v := range pairing.FirstRatings(r.record, r.queue, r.verdicts) {
 		value := string(v.Ruling)
@@ -82,14 +105,23 @@ func (r *reviewed) summary() (*reviewSummary, error) {
 
 func printSummary(out io.Writer, s *reviewSummary) error {
 	p := func(format string, args ...any) { fmt.Fprintf(out, format, args...) }
-	p("%d pairs: %d decided, %d disputed, %d undecided; about %.0f minutes left\n", s.Queue, s.States[pairing.Decided], s.States[pairing.Disputed], s.States[pairing.Undecided], s.Minutes)
+	p("%d pairs: %d decided, %d disputed, %d undecided; %s\n", s.Queue, s.States[pairing.Decided], s.States[pairing.Disputed], s.States[pairing.Undecided], s.TimeLeft)
 	for _, ruling := range pairing.Rulings() {
 		if n := s.Rulings[ruling]; n > 0 {
 			p("  %s %d\n", ruling, n)
 		}
 	}
+	if n := len(s.Stale); n > 0 {
+		p("stale verdicts, which count nowhere: %d\n", n)
+		for _, v := range s.Stale {
+			p("  %s: %s by %s, %s\n", report.Clean(v.Pair), v.Ruling, report.Clean(v.By), report.Clean(v.Reason))
+		}
+	}
 	a := s.Agreement
 	p("\nreviewers: %d; pairs that two or more looked at: %d\n", len(a.Raters), a.Overlap)
+	for _, rater := range slices.Sorted(maps.Keys(a.Abstained)) {
+		p("%s could not tell on %d pairs: missing in these figures\n", report.Clean(rater), a.Abstained[rater])
+	}
 	if a.Agreement != nil {
 		p("raw agreement %.3f\n", *a.Agreement)
 	}

@@ -161,6 +161,9 @@ func (w *work) accept(c *cli.Context) error {
 	if episode == nil || episode.Status != replay.Played {
 		return usageError("under %s nothing was played that could be accepted", arm)
 	}
+	if w.review.record.Run.Plan.Settings.Mode == replay.StepByStep {
+		return usageError("in step mode the turns of an episode do not follow from each other: accept one of a run in the closed loop")
+	}
 	on, err := dateOf(c.String("on"))
 	if err != nil {
 		return err

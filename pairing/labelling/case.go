@@ -31,10 +31,27 @@ type Case struct {
 
 // Request is the blinded part of a case, and all that its digest covers.
 type Request struct {
+	Stage    Stage      `json:"stage"`
 	Output   Output     `json:"output"`
 	Claims   []Claim    `json:"claims"`
 	Evidence []Evidence `json:"evidence"`
 }
+
+// Stage is what a request shows of the evidence. A case is asked about once in each.
+type Stage string
+
+// The stages.
+const (
+	// Blind shows what the cases of every arm have in the same form: nothing of it tells
+	// which arm made the output.
+	Blind Stage = "blind"
+	// Grounded shows what was in front of the producer, too: whoever knows how evidence is
+	// made can see from it which side was compacted.
+	Grounded Stage = "grounding"
+)
+
+// Stages lists the stages in the order in which they are labelled.
+func Stages() []Stage { return []Stage{Blind, Grounded} }
 
 // Output is what the agent said and called after the fork, exactly.
 type Output struct {
@@ -59,7 +76,7 @@ type Evidence struct {
 	Text   string `json:"text"`
 	SHA256 string `json:"sha256"`
 	// SeenByProducer says whether this very text was in front of whoever made the output;
-	// nil where that is unknown.
+	// nil where that is unknown, or would tell the arms apart in the blind stage.
 	SeenByProducer *bool `json:"seen_by_producer"`
 }
 
@@ -68,11 +85,13 @@ type Role string
 
 // The roles of evidence.
 const (
-	// Seen: what was in front of the producer, at the fork and after it.
+	// Seen: what was in front of the producer after the fork, and in the grounding stage at
+	// the fork, too.
 	Seen Role = "seen"
 	// Conversation: the recorded turns up to the fork, whole.
 	Conversation Role = "conversation"
-	// Compaction: the compacted context of the pair's other side.
+	// Compaction: the compacted context of the pair's other side. In the grounding stage
+	// only: in the blind one it would say that this side is not the compacted one.
 	Compaction Role = "compaction"
 	// Reference: what was said and done from the same turn on with the whole
 	// conversation. Only in cases of pairs that it is no side of: else one case of the
@@ -136,7 +155,7 @@ func (q Quality) Criteria() []Criterion {
 // Digest is the SHA-256, in hexadecimal, of a list of the request's digests. A line ends
 // with a single line feed:
 //
-//	doubletake case 1
+//	doubletake case 1 STAGE
 //	output SHA256
 //	claim ID START END SHA256
 //	evidence ID ROLE SEEN SHA256
@@ -145,7 +164,7 @@ func (q Quality) Criteria() []Criterion {
 // null. The digests are computed anew from the texts, never taken from their fields.
 func (r *Request) Digest() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "doubletake case %d\n", Version)
+	fmt.Fprintf(&b, "doubletake case %d %s\n", Version, r.Stage)
 	fmt.Fprintf(&b, "output %s\n", digest(r.Output.Text))
 	for _, c := range r.Claims {
 		fmt.Fprintf(&b, "claim %s %d %d %s\n", c.ID, c.Start, c.End, digest(c.Text))

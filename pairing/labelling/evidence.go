@@ -1,6 +1,7 @@
 package labelling
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -11,14 +12,55 @@ import (
 // errUnreadable says that a text of evidence cannot be read from the run directory.
 var errUnreadable = errors.New("evidence cannot be read")
 
-// evidence gathers the texts that a case's claims can be held against. Limitations say
-// what is not there and why.
-func (m *maker) evidence(e, other *replay.Episode) (list []Evidence, limitations []string, err error) {
-	add := func(role Role, text string, seen *bool) {
-		if text != "" {
-			list = append(list, Evidence{ID: fmt.Sprintf("e%d", len(list)+1), Role: role, Text: text, SHA256: digest(text), SeenByProducer: seen})
-		}
+// evidenceList is the evidence of a case in the making.
+type evidenceList []Evidence
+
+func (l *evidenceList) add(role Role, text string, seen *bool) {
+	if text != "" {
+		*l = append(*l, Evidence{ID: fmt.Sprintf("e%d", len(*l)+1), Role: role, Text: text, SHA256: digest(text), SeenByProducer: seen})
 	}
+}
+
+// nothingCame stands for the world of an output to which nothing came after the fork, so
+// that in the blind stage the cases of a pair have as many texts.
+const nothingCame = "(nothing was said to the agent, and it called nothing)"
+
+// blindEvidence is what the cases of both sides have in the same form: what came to the
+// agent after the fork, the recorded turns before it, and what the reference did where it
+// is no side of the pair. Of the recorded turns it is not told whether the agent saw them:
+// only who was not compacted did.
+func (m *maker) blindEvidence(e, other *replay.Episode) ([]Evidence, error) {
+	yes, no := true, false
+	list := evidenceList{}
+	list.add(Seen, cmp.Or(renderWorld(e.Steps), nothingCame), &yes)
+	conversation, known, err := m.conversation(e, other)
+	if err != nil {
+		return nil, err
+	}
+	_, knownThere, err := m.conversation(other, e)
+	if err != nil {
+		return nil, err
+	}
+	if known && knownThere { // in both cases of the pair, or in neither
+		list.add(Conversation, conversation, nil)
+	}
+	list.add(Reference, m.elsewhere(e, other), &no)
+	return list, nil
+}
+
+// elsewhere is what the reference did where it is no side of the pair, else empty.
+func (m *maker) elsewhere(e, other *replay.Episode) string {
+	reference := m.reference(e)
+	if reference == nil || reference.Key == e.Key || reference.Key == other.Key {
+		return ""
+	}
+	text, _ := renderOutput(reference.Steps)
+	return text
+}
+
+// evidence gathers the texts that a case's claims can be held against in the grounding
+// stage. Limitations say what is not there and why.
+func (m *maker) evidence(e, other *replay.Episode) (list evidenceList, limitations []string, err error) {
 	yes, no := true, false
 	limitations = []string{}
 	if e.Context != "" {
@@ -26,9 +68,9 @@ func (m *maker) evidence(e, other *replay.Episode) (list []Evidence, limitations
 		if err != nil {
 			return nil, nil, err
 		}
-		add(Seen, text, &yes)
+		list.add(Seen, text, &yes)
 	}
-	add(Seen, renderWorld(e.Steps), &yes)
+	list.add(Seen, renderWorld(e.Steps), &yes)
 
 	conversation, known, err := m.conversation(e, other)
 	if err != nil {
@@ -38,23 +80,20 @@ func (m *maker) evidence(e, other *replay.Episode) (list []Evidence, limitations
 	case !known:
 		limitations = append(limitations, "the recorded turns up to the fork cannot be put together from the run's contexts")
 	case e.Context == "":
-		add(Conversation, conversation, nil)
+		list.add(Conversation, conversation, nil)
 	case compacted(e) > 0:
-		add(Conversation, conversation, &no)
+		list.add(Conversation, conversation, &no)
 	default:
-		add(Conversation, conversation, &yes)
+		list.add(Conversation, conversation, &yes)
 	}
 	if other.Context != "" && compacted(other) > 0 {
 		text, err := m.contextText(other.Context)
 		if err != nil {
 			return nil, nil, err
 		}
-		add(Compaction, text, &no)
+		list.add(Compaction, text, &no)
 	}
-	if reference := m.reference(e); reference != nil && reference.Key != e.Key && reference.Key != other.Key {
-		text, _ := renderOutput(reference.Steps)
-		add(Reference, text, &no)
-	}
+	list.add(Reference, m.elsewhere(e, other), &no)
 	return list, limitations, nil
 }
 

@@ -28,11 +28,14 @@ type Options struct {
 	Frame Frame
 	// MaxClaims bounds the claims of a case; 0 asks about every one.
 	MaxClaims int
+	// Stage says how much of the evidence is shown; empty means [Blind].
+	Stage Stage
 }
 
-// Export makes a case of each episode of the pairs, and the key to them. The cases of a
-// pair do not follow each other, unless there is no other pair. Where an output was not
-// captured there is a sample and no case.
+// Export makes a case of each episode of the pairs in a stage, and the key to them, which
+// is the same for every stage, as is the order. The cases of a pair do not follow each
+// other, unless there is no other pair. Where an output was not captured there is a sample
+// and no case.
 //
 // It is an error if a pair has an episode or a fixture that the record does not hold, or
 // if an episode stands in two pairs.
@@ -65,7 +68,7 @@ func Export(record *replay.Record, pairs []pairing.Pair, o Options) ([]Case, *Ke
 	for _, one := range made {
 		key.Samples = append(key.Samples, one.sample)
 		if one.sample.Capture.Status != CaptureFailed {
-			cases = append(cases, one.form)
+			cases = append(cases, one.forms[cmp.Or(o.Stage, Blind)])
 		}
 	}
 	return cases, key, nil
@@ -80,10 +83,10 @@ func Pairs(queue []pairing.Entry) []pairing.Pair {
 	return pairs
 }
 
-// made is a sample with its case, which is empty where the capture failed.
+// made is a sample with its case in each stage; there is none where the capture failed.
 type made struct {
 	sample Sample
-	form   Case
+	forms  map[Stage]Case
 }
 
 // maker makes cases from a record.
@@ -124,11 +127,15 @@ func (m *maker) make(s Sample) (made, error) {
 	if s.Capture.Status == CaptureFailed {
 		return made{sample: s}, nil
 	}
-	request := Request{}
 	text, final := renderOutput(e.Steps)
-	request.Output = Output{text, digest(text)}
-	request.Claims, s.ClaimCoverage = claimsOf(text, final, m.header.MaxClaims)
+	whole := Request{Stage: Grounded, Output: Output{text, digest(text)}}
+	whole.Claims, s.ClaimCoverage = claimsOf(text, final, m.header.MaxClaims)
+	blind := whole
+	blind.Stage = Blind
 	list, limitations, err := m.evidence(e, other)
+	if err == nil {
+		blind.Evidence, err = m.blindEvidence(e, other)
+	}
 	if errors.Is(err, errUnreadable) {
 		s.Capture.Status = CaptureFailed
 		s.Capture.Limitations = append(s.Capture.Limitations, err.Error())
@@ -137,17 +144,21 @@ func (m *maker) make(s Sample) (made, error) {
 	if err != nil {
 		return made{}, err
 	}
-	request.Evidence = list
-	s.CaseSHA256, s.Claims = request.Digest(), len(request.Claims)
+	whole.Evidence = list
+	s.CaseSHA256, s.GroundingSHA256, s.Claims = blind.Digest(), whole.Digest(), len(whole.Claims)
 	s.Capture.Limitations = append(s.Capture.Limitations, limitations...)
-	named := m.names(&request, s)
+	named := m.names(&whole, s)
 	s.Named = len(named) > 0
 	s.Capture.Limitations = append(s.Capture.Limitations, named...)
-	s.Literals = checkLiterals(f, &request)
-	return made{s, Case{
-		Version: Version, SampleID: s.SampleID, CaseSHA256: s.CaseSHA256, Group: s.Group, ClaimCoverage: s.ClaimCoverage,
-		ReviewState: NotReviewed, Request: request,
-	}}, nil
+	s.Literals = checkLiterals(f, &whole)
+	one := made{sample: s, forms: map[Stage]Case{}}
+	for _, request := range []Request{blind, whole} {
+		one.forms[request.Stage] = Case{
+			Version: Version, SampleID: s.SampleID, CaseSHA256: request.Digest(), Group: s.Group, ClaimCoverage: s.ClaimCoverage,
+			ReviewState: NotReviewed, Request: request,
+		}
+	}
+	return one, nil
 }
 
 // opaque is a keyed hash: without the seed nobody can find out what it stands for.
@@ -217,7 +228,7 @@ func capture(e *replay.Episode) Capture {
 	}
 	missed := 0
 	for i := range e.Steps {
-		if e.Steps[i].Source == replay.Miss {
+		if e.Steps[i].Divergent() {
 			missed++
 		}
 	}

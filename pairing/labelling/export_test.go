@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func TestEvidence(t *testing.T) {
 	w.compacting(h, candidate, "Short two.", "Two.")
 	w.pair(h, incumbent, candidate)
 
-	cases, key := w.export(Options{Seed: 3})
+	cases, key := w.export(Options{Seed: 3, Stage: Grounded})
 	type text struct{ role, seen, holds string }
 	tests := []struct {
 		id, arm string
@@ -148,10 +149,18 @@ func TestCaptures(t *testing.T) {
 // Every digest and span is right by a calculation of its own, and the digest of the case
 // covers nothing but the request.
 func TestDigests(t *testing.T) {
-	cases, _ := demo(t, t.TempDir(), 2).export(Options{Seed: 9})
+	w := demo(t, t.TempDir(), 2)
+	cases, key := w.export(Options{Seed: 9})
+	grounded, _ := w.export(Options{Seed: 9, Stage: Grounded})
+	for i, s := range key.Samples {
+		if cases[i].CaseSHA256 != s.CaseSHA256 || grounded[i].CaseSHA256 != s.GroundingSHA256 || s.CaseSHA256 == s.GroundingSHA256 {
+			t.Errorf("sample %s: digests %s and %s in the key", s.SampleID, s.CaseSHA256, s.GroundingSHA256)
+		}
+	}
+	cases = append(cases, grounded...)
 	hash := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 	for _, c := range cases {
-		list := "doubletake case 1\noutput " + hash(c.Request.Output.Text) + "\n"
+		list := "doubletake case 1 " + string(c.Request.Stage) + "\noutput " + hash(c.Request.Output.Text) + "\n"
 		for _, x := range c.Request.Claims {
 			if c.Request.Output.Text[x.Start:x.End] != x.Text || hash(x.Text) != x.SHA256 {
 				t.Errorf("claim %+v is not a span of %q", x, c.Request.Output.Text)
@@ -162,7 +171,11 @@ func TestDigests(t *testing.T) {
 			if hash(e.Text) != e.SHA256 {
 				t.Errorf("evidence %s: digest %s", e.ID, e.SHA256)
 			}
-			list += fmt.Sprintf("evidence %s %s %v %s\n", e.ID, e.Role, *e.SeenByProducer, e.SHA256)
+			seen, err := json.Marshal(e.SeenByProducer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list += fmt.Sprintf("evidence %s %s %s %s\n", e.ID, e.Role, seen, e.SHA256)
 		}
 		if hash(list) != c.CaseSHA256 || hash(c.Request.Output.Text) != c.Request.Output.SHA256 {
 			t.Errorf("case digest %s, want %s", c.CaseSHA256, hash(list))
@@ -285,6 +298,116 @@ func TestBlind(t *testing.T) {
 	}
 	if len(key.Samples) != 6 {
 		t.Errorf("%d samples, want 6", len(key.Samples))
+	}
+}
+
+// shapeOf is all of a case but its texts, names and numbers: what tells arms apart without
+// reading them. Evidence keeps its roles and what is said of who saw it.
+func shapeOf(t *testing.T, line []byte) string {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal(line, &value); err != nil {
+		t.Fatal(err)
+	}
+	var blank func(any, string) any
+	blank = func(v any, name string) any {
+		switch v := v.(type) {
+		case map[string]any:
+			for key := range v {
+				v[key] = blank(v[key], key)
+			}
+			return v
+		case []any:
+			for i := range v {
+				v[i] = blank(v[i], "")
+			}
+			return v
+		case string:
+			if name != "role" && name != "stage" && name != "id" {
+				return "text"
+			}
+		case float64:
+			return "number"
+		}
+		return v
+	}
+	shape, err := json.Marshal(blank(value, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(shape)
+}
+
+// In the blind stage the cases of a pair have one shape: the same keys, roles, flags and
+// lengths of lists, and no order that says which is which. In the grounding stage they
+// do not, and say which stage it is.
+func TestBlindStageTellsNothing(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	worlds := []func(*fixtures.Fixture){
+		func(f *fixtures.Fixture) {
+			w.compacting(f, candidate, "They want a report.", "All is lost. Two rows.")
+			w.pair(f, "reference", candidate)
+		},
+		func(f *fixtures.Fixture) { // the one side was vouched for
+			trace := w.record.Episodes[len(w.record.Episodes)-1]
+			trace.Status, trace.Context, trace.Exchanges = replay.Accepted, "", nil
+			w.compacting(f, candidate, "They want a report.", "All is lost. Two rows.")
+			w.pair(f, "reference", candidate)
+		},
+		func(f *fixtures.Fixture) { // one side called nothing, and nobody spoke to it
+			e := w.compacting(f, candidate, "They want a report.", "All is lost. Two rows.")
+			e.Steps = e.Steps[2:]
+			w.pair(f, candidate, "reference")
+		},
+		func(f *fixtures.Fixture) { // both were compacted
+			w.compacting(f, incumbent, "Short.", "All is well. Two rows.")
+			w.compacting(f, candidate, "Shorter.", "All is lost. Two rows.")
+			w.pair(f, incumbent, candidate)
+		},
+		func(f *fixtures.Fixture) { // they did not start from the same turns
+			w.compacting(f, candidate, "They want a report.", "All is lost. Two rows.").PrefixHash = "0123456789abcdef"
+			w.pair(f, "reference", candidate)
+		},
+	}
+	for i, add := range worlds {
+		add(w.fixture(fmt.Sprintf("talk-%c", 'a'+i), "All is well. Two rows."))
+	}
+	first, seeds := 0, 200
+	for seed := range seeds {
+		cases, key := w.export(Options{Seed: uint64(seed)})
+		shapes, at := map[string]string{}, map[string]int{}
+		lines := bytes.Split(written(t, cases), []byte("\n"))
+		for i, s := range key.Samples {
+			shape := shapeOf(t, lines[i])
+			if other, ok := shapes[s.Pair]; ok && other != shape {
+				t.Fatalf("pair %s:\n%s\n%s", s.Pair, other, shape)
+			}
+			shapes[s.Pair] = shape
+			if strings.Contains(shape, string(Compaction)) || !strings.Contains(shape, `"stage":"blind"`) {
+				t.Fatalf("blind case %s", shape)
+			}
+			if s.Pair == "talk-a" {
+				at[s.Arm] = i
+			}
+		}
+		if at[candidate] < at["reference"] {
+			first++
+		}
+	}
+	// 200 throws of a fair coin are outside of 70 to 130 once in 40,000 times.
+	if first < 70 || first > 130 {
+		t.Errorf("the compacted side comes first under %d of %d seeds", first, seeds)
+	}
+	grounded, key := w.export(Options{Seed: 1, Stage: Grounded})
+	blind, _ := w.export(Options{Seed: 1})
+	for i, c := range grounded {
+		if c.Request.Stage != Grounded || c.SampleID != blind[i].SampleID || c.CaseSHA256 == blind[i].CaseSHA256 {
+			t.Errorf("case %d: stage %s, digest %s", i, c.Request.Stage, c.CaseSHA256)
+		}
+	}
+	c, _ := caseOf(t, grounded, key, "talk-a", "reference")
+	if !slices.ContainsFunc(c.Request.Evidence, func(e Evidence) bool { return e.Role == Compaction }) {
+		t.Error("the grounding stage lacks the other side's context")
 	}
 }
 

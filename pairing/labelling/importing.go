@@ -149,16 +149,17 @@ func (c *checker) rating(r *Rating, want Kind) (faults []error) {
 		add("caseSha256: want 64 hexadecimal digits in lower case")
 		return faults
 	}
-	form := c.set.Cases[r.SampleID]
+	asked, form := c.set.Cases[r.SampleID], c.set.Of(r)
 	switch gone, was := c.set.Gone[r.SampleID]; {
 	case was:
 		add("stale: sample %s has no case: %s", r.SampleID, gone)
 		return faults
-	case form == nil:
+	case asked == nil:
 		add("sample %q was not asked about", r.SampleID)
 		return faults
-	case form.CaseSHA256 != r.CaseSHA256:
-		add("stale: the case of sample %s has the digest %.12s, the rating is of %.12s: label it anew from a fresh export", r.SampleID, form.CaseSHA256, r.CaseSHA256)
+	case form == nil:
+		add("stale: the case of sample %s has the digest %.12s, in the grounding stage %.12s, the rating is of %.12s: label it anew from a fresh export",
+			r.SampleID, asked.CaseSHA256, c.set.Grounding[r.SampleID].CaseSHA256, r.CaseSHA256)
 		return faults
 	}
 	if where, ok := c.at[identity{r.SampleID, r.Rater, r.CaseSHA256}]; ok {

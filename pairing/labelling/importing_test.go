@@ -11,11 +11,11 @@ import (
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
 
-// exported is a run of one pair with its key on disk.
+// exported is a run of one pair with its key on disk, and its cases in the grounding stage.
 func exported(t *testing.T) (*world, []Case, *Set) {
 	t.Helper()
 	w := demo(t, t.TempDir(), 1)
-	cases, key := w.export(Options{Seed: 6})
+	cases, key := w.export(Options{Seed: 6, Stage: Grounded})
 	if err := WriteKey(w.record.Dir, key); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestImport(t *testing.T) {
 // of no other.
 func TestChangedEvidenceMakesStale(t *testing.T) {
 	w := demo(t, t.TempDir(), 2)
-	cases, key := w.export(Options{Seed: 6})
+	cases, key := w.export(Options{Seed: 6, Stage: Grounded})
 	if err := WriteKey(w.record.Dir, key); err != nil {
 		t.Fatal(err)
 	}
@@ -227,6 +227,30 @@ func TestChangedEvidenceMakesStale(t *testing.T) {
 	_, err = Import(w.record, Source{"labels.jsonl", Human, strings.NewReader(lines(t, ratings...))})
 	if err == nil || strings.Count(err.Error(), ": stale: ") != 4 || strings.Count(err.Error(), "cannot be read") != 2 {
 		t.Errorf("a broken context: %v", err)
+	}
+}
+
+// A rater rates a case once in each stage.
+func TestBothStagesAreTaken(t *testing.T) {
+	w := demo(t, t.TempDir(), 1)
+	blind, key := w.export(Options{Seed: 6})
+	grounded, _ := w.export(Options{Seed: 6, Stage: Grounded})
+	set, err := Rebuild(w.record, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two := rate(&blind[0], "ann", Human), rate(&grounded[0], "ann", Human)
+	batch, err := set.Check(nil, Source{"file", Human, strings.NewReader(lines(t, one, two))})
+	if err != nil || len(batch.Ratings) != 2 {
+		t.Fatalf("%v", err)
+	}
+	for i, want := range []Stage{Blind, Grounded} {
+		if c := set.Of(&batch.Ratings[i]); c == nil || c.Request.Stage != want {
+			t.Errorf("rating %d is of %+v, want stage %s", i, c, want)
+		}
+	}
+	if _, err := set.Check([]Batch{*batch}, Source{"file", Human, strings.NewReader(lines(t, two))}); err == nil || !strings.Contains(err.Error(), "repeated") {
+		t.Errorf("a second time: %v", err)
 	}
 }
 

@@ -29,7 +29,7 @@ const instructions = `You label the output of a software agent. The user message
 
 For every claim answer two separate questions.
 "truth": is the claim so, by all the evidence of the case? "true", "false", or "unsupported" where the evidence says neither.
-"grounding": did whoever made the output have grounds for the claim in what it saw? "supported", "unsupported", or "unknown" where that cannot be told. "supported" needs a citation of at least one evidence with "seen_by_producer": true.
+"grounding": did whoever made the output have grounds for the claim in what it saw? "supported", "unsupported", or "unknown" where that cannot be told. "supported" needs a citation of at least one evidence with "seen_by_producer": true. With "seen_by_producer": null you are not told whether it was seen.
 Cite evidence as {"id", "start", "end"} with offsets in bytes of UTF-8 into its text.
 
 Then score the output as a whole from 1 (as bad as it gets) to 5 (nothing to object to), or null where you cannot tell: "relevance"; "repetition" (5: nothing said or done twice without need); "usefulness"; "withholding" (5: nothing held back that was to be said, nothing said that was not).

@@ -47,10 +47,12 @@ const (
 // Sample is what unblinds a case, and what a report has to know of it.
 type Sample struct {
 	SampleID string `json:"sampleId"`
-	// CaseSHA256 is empty where the capture failed, and nothing was asked.
-	CaseSHA256 string `json:"caseSha256"`
-	Pair       string `json:"pair"`
-	Side       Side   `json:"side"`
+	// CaseSHA256 is the digest of the case in the blind stage, GroundingSHA256 that in the
+	// grounding stage. They are empty where the capture failed, and nothing was asked.
+	CaseSHA256      string `json:"caseSha256"`
+	GroundingSHA256 string `json:"groundingSha256"`
+	Pair            string `json:"pair"`
+	Side            Side   `json:"side"`
 	// Key is the episode, Against the arm of the pair's other one.
 	replay.Key
 	Against        string   `json:"against"`

@@ -9,8 +9,9 @@ import (
 // Set is an export as the run holds it now: what ratings are held against.
 type Set struct {
 	Key *Key
-	// Cases are those of the samples that were captured, by sample id.
-	Cases map[string]*Case
+	// Cases are those of the samples that were captured, in the blind stage, by sample id;
+	// Grounding are the same in the grounding stage.
+	Cases, Grounding map[string]*Case
 	// Samples are those of the key, made again from the run, by sample id.
 	Samples map[string]*Sample
 	// Gone says of a sample why it has no case any more, or never had one.
@@ -26,7 +27,7 @@ func Rebuild(record *replay.Record, key *Key) (*Set, error) {
 	if key.Run != record.Run.ID {
 		return nil, fmt.Errorf("the key of the labels belongs to the run %s, this is %s: export again", key.Run, record.Run.ID)
 	}
-	set := &Set{Key: key, Cases: map[string]*Case{}, Samples: map[string]*Sample{}, Gone: map[string]string{}}
+	set := &Set{Key: key, Cases: map[string]*Case{}, Grounding: map[string]*Case{}, Samples: map[string]*Sample{}, Gone: map[string]string{}}
 	m := newMaker(record, key.Header)
 	for i := range key.Samples {
 		old := &key.Samples[i]
@@ -48,14 +49,20 @@ func Rebuild(record *replay.Record, key *Key) (*Set, error) {
 				set.Gone[old.SampleID] += ": " + now.sample.Capture.Limitations[n-1]
 			}
 		default:
-			set.Cases[old.SampleID] = &now.form
+			blind, whole := now.forms[Blind], now.forms[Grounded]
+			set.Cases[old.SampleID], set.Grounding[old.SampleID] = &blind, &whole
 		}
 	}
 	return set, nil
 }
 
-// Current says whether a rating is of the case as it is now.
-func (s *Set) Current(r *Rating) bool {
-	c := s.Cases[r.SampleID]
-	return c != nil && c.CaseSHA256 == r.CaseSHA256
+// Of is the case that a rating is of, in the stage that its digest names, or nil where no
+// case is now as it was rated.
+func (s *Set) Of(r *Rating) *Case {
+	for _, cases := range []map[string]*Case{s.Cases, s.Grounding} {
+		if c := cases[r.SampleID]; c != nil && c.CaseSHA256 == r.CaseSHA256 {
+			return c
+		}
+	}
+	return nil
 }

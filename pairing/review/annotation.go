@@ -23,7 +23,8 @@ type AnnotationOptions struct {
 	Write func() (string, error)
 	// Name is what the recording is called on the page, Annotator who decides.
 	Name, Annotator string
-	// Token and Address are as in [Options].
+	// Token is what a browser must show; see [NewToken]. Address is where the server listens,
+	// as host:port.
 	Token, Address string
 }
 
@@ -31,6 +32,7 @@ type AnnotationOptions struct {
 // turns of one recording. It is safe for concurrent use.
 type Annotation struct {
 	options AnnotationOptions
+	gate    *gate
 	handler http.Handler
 
 	mu sync.Mutex
@@ -38,11 +40,11 @@ type Annotation struct {
 
 // NewAnnotation prepares the page. It is an error if the token or the address will not do.
 func NewAnnotation(o AnnotationOptions) (*Annotation, error) {
-	gate, err := newGate(o.Token, o.Address)
+	gate, err := newGate(o.Address, o.Token)
 	if err != nil {
 		return nil, fmt.Errorf("the annotation page: %w", err)
 	}
-	a := &Annotation{options: o}
+	a := &Annotation{options: o, gate: gate}
 	mux := http.NewServeMux()
 	err = files(mux, "GET /annotate", "annotate", map[string]any{
 		"Name": visible(o.Name), "Annotator": visible(o.Annotator), "Token": o.Token, "Classes": fixtures.Classes(),
@@ -71,9 +73,7 @@ func NewAnnotation(o AnnotationOptions) (*Annotation, error) {
 func (a *Annotation) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
 
 // URL is where a browser opens the page, with the token.
-func (a *Annotation) URL() string {
-	return "http://" + a.options.Address + "/?token=" + a.options.Token
-}
+func (a *Annotation) URL() string { return pageURL(a.options.Address, a.options.Token) }
 
 // Serve answers requests on a listener until the context ends.
 func (a *Annotation) Serve(ctx context.Context, listener net.Listener) error {

@@ -22,7 +22,7 @@ type annotating struct {
 	t       *testing.T
 	web     *httptest.Server
 	session *annotate.Session
-	cookie  string
+	shown   string // the session that its browser shows
 	wrote   int
 }
 
@@ -53,11 +53,7 @@ func annotateTest(t *testing.T) *annotating {
 	if a.Annotation, err = NewAnnotation(o); err != nil {
 		t.Fatal(err)
 	}
-	gate, err := newGate(testToken, o.Address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.cookie = gate.cookie
+	a.shown = a.gate.sessions.begin(0)
 	w.Config.Handler = a.Annotation
 	w.Start()
 	t.Cleanup(func() {
@@ -80,7 +76,7 @@ func (a *annotating) send(path, body string) (status int, answer stepAnswer, tex
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	r.AddCookie(&http.Cookie{Name: a.cookie, Value: testToken})
+	r.AddCookie(&http.Cookie{Name: a.gate.cookie, Value: a.shown})
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(tokenHeader, testToken)
 	response, err := http.DefaultClient.Do(r)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/pairing"
 )
 
@@ -44,12 +43,6 @@ func choices(blind bool) []choice {
 		choice{string(pairing.CheckWrong), "c", "check is wrong"},
 		choice{string(pairing.CannotTell), "t", "can't tell"},
 	)
-}
-
-// swapped says whether the second arm of a pair stands on the left for a reviewer.
-func swapped(seed uint64, reviewer, pair string) bool {
-	lot := fixtures.Lot(seed, reviewer+"\x00"+pair)
-	return lot[len(lot)-1]&1 == 1
 }
 
 var errNoChoice = errors.New("no such choice")

@@ -421,6 +421,9 @@ func TestAccessibility(t *testing.T) {
 	eval[any](b, `location.hash = "#pair=pair-00001"`)
 	b.until(title("pair-00001"))
 	check("a blind pair")
+	if memory := eval[string](b, `document.querySelector("#pair .memory").textContent`); !strings.Contains(memory, "earlier night (last)") || strings.Contains(memory, "fine") {
+		t.Errorf("before the verdict the page says of an earlier one %q", memory)
+	}
 	b.press("y")
 	b.until(saved)
 	b.until(`document.querySelector("#contexts .absent")`)
@@ -443,7 +446,7 @@ func TestAccessibility(t *testing.T) {
 		}
 		reached[at[0]] = true
 	}
-	for _, control := range []string{"note", "severity", "l left is worse", "n next undecided", "context-view"} {
+	for _, control := range []string{"note", "severity", "l left is worse", "next", "context-view"} {
 		if !reached[control] {
 			t.Errorf("Tab does not come to %q: %v", control, reached)
 		}

@@ -56,7 +56,7 @@ type contextRow struct {
 
 // comparison is two contexts, message by message.
 type comparison struct {
-	server      *Server
+	server      *desk
 	entry       *pairing.Entry
 	sides       [2]side
 	columns     [2][]fixtures.Message
@@ -68,9 +68,8 @@ type comparison struct {
 	contextItem []contextItem
 }
 
-func (s *Server) getContext(r *http.Request) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *desk) getContext(r *http.Request) (any, error) {
+	defer s.enter()()
 	c, err := s.comparison(r.URL.Query())
 	if err != nil {
 		return nil, err
@@ -79,7 +78,7 @@ func (s *Server) getContext(r *http.Request) (any, error) {
 }
 
 // comparison lays the contexts beside each other that a query names.
-func (s *Server) comparison(query url.Values) (*comparison, error) {
+func (s *desk) comparison(query url.Values) (*comparison, error) {
 	i, err := s.find(query.Get("pair"))
 	if err != nil {
 		return nil, err
@@ -104,7 +103,7 @@ func (s *Server) comparison(query url.Values) (*comparison, error) {
 }
 
 // messages are what a column shows, or why it shows nothing.
-func (s *Server) messages(e *pairing.Entry, of side) (list []fixtures.Message, missing string, err error) {
+func (s *desk) messages(e *pairing.Entry, of side) (list []fixtures.Message, missing string, err error) {
 	if of == recorded {
 		list, err = s.recorded(e)
 		if err == nil && list == nil {
@@ -121,7 +120,7 @@ func (s *Server) messages(e *pairing.Entry, of side) (list []fixtures.Message, m
 }
 
 // armOn is the arm that stands on a side.
-func (s *Server) armOn(e *pairing.Entry, of side) string {
+func (s *desk) armOn(e *pairing.Entry, of side) string {
 	if (of == left) != s.swapped(e) {
 		return e.First.Arm
 	}
@@ -130,7 +129,7 @@ func (s *Server) armOn(e *pairing.Entry, of side) string {
 
 // recorded is the conversation up to the fork, as far as the run kept it: from an arm
 // that compacted nothing, else put together from what stood before each compaction.
-func (s *Server) recorded(e *pairing.Entry) ([]fixtures.Message, error) {
+func (s *desk) recorded(e *pairing.Entry) ([]fixtures.Message, error) {
 	var compacting *replay.Episode
 	for _, arm := range s.options.Review.Record.Run.Plan.Arms {
 		episode := s.episode(e, arm.Name)
@@ -181,7 +180,7 @@ type contextCache struct {
 	next   int
 }
 
-func (s *Server) context(hash fixtures.Hash) ([]fixtures.Message, error) {
+func (s *desk) context(hash fixtures.Hash) ([]fixtures.Message, error) {
 	c := &s.contexts
 	if i := slices.Index(c.hashes[:], hash); i >= 0 {
 		return c.lists[i], nil

@@ -31,7 +31,7 @@ func folded[T any](count int, worth func(i int) bool, kind func(i int) string, m
 		}
 		return false
 	}
-	var out []segment[T]
+	out := []segment[T]{}
 	rows := 0
 	for i := 0; i < count; {
 		end := i
@@ -56,7 +56,7 @@ func folded[T any](count int, worth func(i int) bool, kind func(i int) string, m
 func opened[T any](from, count, total int, kind func(i int) string, make func(i int) T) []segment[T] {
 	from = min(max(0, from), total)
 	end := min(total, from+max(0, min(count, total)))
-	var out []segment[T]
+	out := []segment[T]{}
 	i := from
 	for ; i < min(end, from+pageRows); i++ {
 		row := make(i)

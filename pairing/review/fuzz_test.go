@@ -54,7 +54,7 @@ func FuzzHosts(f *testing.F) {
 	f.Add("127.0.0.1:80")
 	f.Add("[::1%eth0]:80")
 	f.Add("localhost.evil.example:80")
-	g, err := newGate(testToken, "127.0.0.1:80")
+	g, err := newGate("127.0.0.1:80", testToken)
 	if err != nil {
 		f.Fatal(err)
 	}

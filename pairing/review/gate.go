@@ -1,9 +1,7 @@
 package review
 
 import (
-	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -13,13 +11,15 @@ import (
 	"strings"
 )
 
-// gate lets requests in that come from the page itself. The token is proven once, with
-// the address that was printed, and by a cookie from then on; what changes something
-// shows it once more in a header, which no foreign page can set.
+// gate lets requests in that come from the page itself, and says whose they are: each
+// token is one person's, and nothing else in a request names them. The token is proven
+// once, with the address that was printed, and by a session from then on; what changes
+// something shows it once more in a header, which no foreign page can set.
 type gate struct {
-	token  string
-	cookie string
-	port   string
+	tokens   []string // by the number of the person
+	sessions sessions
+	cookie   string
+	port     string
 	// host is the name that the address was given with, or empty where it is a number
 	// that means every address of the machine.
 	host string
@@ -28,11 +28,19 @@ type gate struct {
 // tokenHeader carries the token of requests that change something.
 const tokenHeader = "X-Doubletake-Token"
 
-const shortestToken = 16
+// ShortestToken is how many characters a token has at least.
+const ShortestToken = 16
 
-func newGate(token, address string) (*gate, error) {
-	if len(token) < shortestToken || strings.ContainsFunc(token, notInToken) {
-		return nil, fmt.Errorf("the token must be %d letters, digits, - or _ at least", shortestToken)
+func newGate(address string, tokens ...string) (*gate, error) {
+	for i, token := range tokens {
+		if len(token) < ShortestToken || strings.ContainsFunc(token, notInToken) {
+			return nil, fmt.Errorf("the token must be %d letters, digits, - or _ at least", ShortestToken)
+		}
+		for _, other := range tokens[:i] {
+			if token == other {
+				return nil, errors.New("two people have the same token")
+			}
+		}
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -41,26 +49,12 @@ func newGate(token, address string) (*gate, error) {
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = ""
 	}
-	sum := sha256.Sum256([]byte(token))
-	// Cookies do not tell ports apart: each token has one of its own.
-	return &gate{token: token, cookie: "doubletake-" + hex.EncodeToString(sum[:4]), host: host, port: port}, nil
+	// Cookies do not tell ports apart: the server of each has a name of its own.
+	return &gate{tokens: tokens, cookie: "doubletake-" + port, host: host, port: port}, nil
 }
 
 func notInToken(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
-}
-
-// Loopback says whether an address (host:port) can be reached from this machine alone.
-func Loopback(address string) (bool, error) {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false, fmt.Errorf("the address %q: %w; want host:port, as in 127.0.0.1:0", address, err)
-	}
-	if host == "localhost" {
-		return true, nil
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback(), nil
 }
 
 // guard refuses what does not come from the page, before anything else looks at it.
@@ -79,26 +73,45 @@ func (g *gate) guard(next http.Handler) http.Handler {
 			refuse(w, http.StatusForbidden, err)
 			return
 		}
-		if given := r.URL.Query().Get("token"); given != "" && r.URL.Path == "/" && r.Method == http.MethodGet && g.is(given) {
-			http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-			// The token leaves the address line, and with it the browser's history.
-			http.Redirect(w, r, "/", http.StatusSeeOther)
+		if given := r.URL.Query().Get("token"); given != "" && r.URL.Path == "/" && r.Method == http.MethodGet {
+			if number, ok := g.whose(given); ok {
+				http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.sessions.begin(number), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+				// The token leaves the address line, and with it the browser's history.
+				http.Redirect(w, r, "/", http.StatusSeeOther)
+				return
+			}
+		}
+		number, known := 0, false
+		if cookie, err := r.Cookie(g.cookie); err == nil {
+			number, known = g.sessions.reviewer(cookie.Value)
+		}
+		if !known {
+			refuse(w, http.StatusUnauthorized, errors.New("no token: open the address that doubletake printed, with all that stands behind its ?"))
 			return
 		}
-		if cookie, err := r.Cookie(g.cookie); err != nil || !g.is(cookie.Value) {
-			refuse(w, http.StatusUnauthorized, errors.New("no token: open the address that doubletake review printed, with all that stands behind its ?"))
+		shown := r.Header.Get(tokenHeader)
+		owner, valid := g.whose(shown)
+		switch change := r.Method != http.MethodGet && r.Method != http.MethodHead; {
+		case valid && owner != number:
+			// Two people's pages in one browser: neither may act as the other.
+			refuse(w, http.StatusConflict, errors.New("this browser was opened for somebody else since: open your own address again"))
+			return
+		case !valid && (change || shown != ""):
+			refuse(w, http.StatusForbidden, errors.New("a request without the page's token: reload the page"))
 			return
 		}
-		if r.Method != http.MethodGet && r.Method != http.MethodHead && !g.is(r.Header.Get(tokenHeader)) {
-			refuse(w, http.StatusForbidden, errors.New("a change without the page's token: reload the page"))
-			return
-		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, withReviewer(r, number))
 	})
 }
 
-func (g *gate) is(token string) bool {
-	return subtle.ConstantTimeCompare([]byte(token), []byte(g.token)) == 1
+// whose is the number of the person that a token belongs to.
+func (g *gate) whose(token string) (number int, ok bool) {
+	for i, own := range g.tokens {
+		if subtle.ConstantTimeCompare([]byte(token), []byte(own)) == 1 {
+			number, ok = i, true
+		}
+	}
+	return number, ok
 }
 
 // origin says what is wrong with where a request goes to and comes from.
@@ -141,6 +154,10 @@ func (g *gate) ours(header string) bool {
 	number := err == nil
 	if g.host == "" {
 		return number || strings.EqualFold(host, "localhost")
+	}
+	// The same number may be written in more than one way, and a browser leaves the zone out.
+	if own, err := netip.ParseAddr(g.host); err == nil && number && own.WithZone("").Unmap() == ip.WithZone("").Unmap() {
+		return true
 	}
 	loopback, err := Loopback(net.JoinHostPort(g.host, g.port))
 	return err == nil && loopback && (strings.EqualFold(host, "localhost") || number && ip.IsLoopback())

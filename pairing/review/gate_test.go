@@ -41,7 +41,7 @@ func TestRefusals(t *testing.T) {
 			r.Header.Set("Sec-Fetch-Site", "cross-site")
 			r.Header.Set("Sec-Fetch-Mode", "navigate")
 		}, 403, "another site"},
-		{"no cookie", "GET", "/api/queue", "", func(r *http.Request) { r.Header.Del("Cookie") }, 401, "doubletake review printed"},
+		{"no cookie", "GET", "/api/queue", "", func(r *http.Request) { r.Header.Del("Cookie") }, 401, "doubletake printed"},
 		{"no cookie for the page", "GET", "/", "", func(r *http.Request) { r.Header.Del("Cookie") }, 401, ""},
 		{"another cookie", "GET", "/api/queue", "", header("Cookie", s.gate.cookie+"=0123456789abcdefXYY"), 401, ""},
 		{"a wrong token in the address", "GET", "/?token=0123456789abcdefXYY", "", func(r *http.Request) { r.Header.Del("Cookie") }, 401, ""},
@@ -113,8 +113,16 @@ func TestTheTokenBecomesACookie(t *testing.T) {
 	if response.StatusCode != http.StatusSeeOther || response.Header.Get("Location") != "/" || len(cookies) != 1 {
 		t.Fatalf("status %d, location %q, %d cookies: want 303 to / with one", response.StatusCode, response.Header.Get("Location"), len(cookies))
 	}
-	if c := cookies[0]; !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Value != testToken {
-		t.Errorf("cookie %v: want it HttpOnly and strict", c)
+	if c := cookies[0]; !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || strings.Contains(c.String(), testToken) || len(c.Value) < ShortestToken {
+		t.Errorf("cookie %v: want it HttpOnly and strict, and without the token", c)
+	}
+	// A session is worth nothing where it was not begun.
+	record, queue = night(t, 1)
+	other := serve(t, record, queue, nil)
+	r := other.request(http.MethodGet, "/api/queue", "")
+	r.Header.Set("Cookie", other.gate.cookie+"="+cookies[0].Value)
+	if status, _ := other.send(r); status != http.StatusUnauthorized {
+		t.Errorf("another server's session: status %d", status)
 	}
 }
 
@@ -183,7 +191,7 @@ func TestHostsThatAreOurs(t *testing.T) {
 		{"review.example:80", "evil.example:80", false},
 	}
 	for _, test := range tests {
-		g, err := newGate(testToken, test.listen)
+		g, err := newGate(test.listen, testToken)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,11 +203,11 @@ func TestHostsThatAreOurs(t *testing.T) {
 
 func TestTokensThatWillNotDo(t *testing.T) {
 	for _, token := range []string{"", "short", "has a space in it!", "0123456789abcde", "0123456789abcdef;"} {
-		if _, err := newGate(token, "127.0.0.1:1"); err == nil {
+		if _, err := newGate("127.0.0.1:1", token); err == nil {
 			t.Errorf("%q: want it refused", token)
 		}
 	}
-	if _, err := newGate(NewToken(), "127.0.0.1:1"); err != nil {
+	if _, err := newGate("127.0.0.1:1", NewToken()); err != nil {
 		t.Errorf("a drawn token: %v", err)
 	}
 }

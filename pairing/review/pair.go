@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
@@ -12,8 +13,9 @@ import (
 	"github.com/doubletake-dev/doubletake/replay"
 )
 
-// pairAnswer is a pair opened. Sides, Verdicts and what became of the items are empty
-// before the reviewer has seen which side is which.
+// pairAnswer is a pair opened. Sides, Verdicts, the answers of the checks, what became of
+// the items, and what an earlier night ruled are empty before the reviewer has seen which
+// side is which.
 type pairAnswer struct {
 	Row      queueRow `json:"row"`
 	Blind    bool     `json:"blind"` // the sides are not named yet
@@ -29,6 +31,7 @@ type pairAnswer struct {
 	Remembered *verdictView  `json:"remembered"`
 	Mine       *verdictView  `json:"mine"`
 	Verdicts   []verdictView `json:"verdicts"`
+	Stale      []verdictView `json:"stale"`
 	Sides      *sidesView    `json:"sides"`
 }
 
@@ -49,8 +52,10 @@ type checkView struct {
 	Right   answerView `json:"right"`
 }
 
+// answerView is what a check found on a side. Without an answer the evidence is what the
+// check looks at.
 type answerView struct {
-	Answer   fixtures.Answer `json:"answer"`
+	Answer   fixtures.Answer `json:"answer,omitempty"`
 	Evidence []piece         `json:"evidence"`
 }
 
@@ -82,6 +87,8 @@ type verdictView struct {
 	Blind    bool             `json:"blind"`
 	Settles  bool             `json:"settles,omitempty"`
 	Mine     bool             `json:"mine,omitempty"`
+	// Why says what has changed since a verdict that is stale.
+	Why string `json:"why,omitempty"`
 }
 
 type sidesView struct {
@@ -113,9 +120,8 @@ type compactionView struct {
 	After     int                     `json:"tokens_after"`
 }
 
-func (s *Server) getPair(r *http.Request) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *desk) getPair(r *http.Request) (any, error) {
+	defer s.enter()()
 	i, err := s.find(r.URL.Query().Get("pair"))
 	if err != nil {
 		return nil, err
@@ -124,15 +130,18 @@ func (s *Server) getPair(r *http.Request) (any, error) {
 }
 
 // find is the place of a pair in the queue.
-func (s *Server) find(pair string) (int, error) {
+func (s *desk) find(pair string) (int, error) {
 	if i, ok := s.index[pair]; ok {
 		return i, nil
 	}
 	return 0, fault(http.StatusNotFound, "%w", pairing.ErrNoPair)
 }
 
-func (s *Server) pair(i int) (*pairAnswer, error) {
+func (s *desk) pair(i int) (*pairAnswer, error) {
 	e, standing := &s.options.Review.Queue[i], &s.standings[i]
+	if err := s.named(e.ID); err != nil {
+		return nil, err
+	}
 	t := s.transcript(e)
 	a := &pairAnswer{
 		Row: s.row(i), Blind: !s.seen(e.ID), Choices: choices(s.options.Blind), Disputed: standing.State == pairing.Disputed, Progress: s.progress(),
@@ -147,13 +156,14 @@ func (s *Server) pair(i int) (*pairAnswer, error) {
 		a.Mine = &view
 	}
 	if m, ok := s.options.Remembered[e.ID]; ok {
-		view := s.verdict(e, &m.Verdict)
-		view.Run = visible(m.Run)
-		if a.Blind { // whose it was and what they noted may name an arm
-			view.By, view.Note, view.Ruling = "", "", ""
+		var view verdictView
+		if !a.Blind { // what somebody ruled would lead, and what they noted may name an arm
+			view = s.verdict(e, &m.Verdict)
 		}
+		view.Run = visible(m.Run)
 		a.Remembered = &view
 	}
+	a.Stale = s.stale(e, standing.Stale)
 	if a.Blind {
 		return a, nil
 	}
@@ -167,12 +177,44 @@ func (s *Server) pair(i int) (*pairAnswer, error) {
 	return a, nil
 }
 
-func (s *Server) verdict(e *pairing.Entry, v *pairing.Verdict) verdictView {
+func (s *desk) verdict(e *pairing.Entry, v *pairing.Verdict) verdictView {
 	return verdictView{
 		By: visible(v.By), Choice: s.words(chosen(v.Ruling, s.swapped(e))), Ruling: v.Ruling, Severity: v.Severity,
 		Note: visible(v.Note), Check: visible(v.Check), At: v.At, Blind: v.Blind, Settles: v.Adjudicates,
-		Mine: v.By == s.options.Reviewer,
+		Mine: v.By == s.reviewer,
 	}
+}
+
+// stale are verdicts on evidence that has changed, with what has.
+func (s *desk) stale(e *pairing.Entry, verdicts []pairing.Verdict) []verdictView {
+	if len(verdicts) == 0 {
+		return nil
+	}
+	now := pairing.EvidenceNow(s.options.Review.Record, &e.Pair)
+	var list []verdictView
+	for k := range verdicts {
+		v := &verdicts[k]
+		var view verdictView
+		if s.seen(e.ID) {
+			view = s.verdict(e, v)
+		}
+		fixture, onLeft, onRight := v.Evidence.Changed(now)
+		if s.swapped(e) {
+			onLeft, onRight = onRight, onLeft
+		}
+		var parts []string
+		for _, part := range []struct {
+			changed bool
+			what    string
+		}{{fixture, "the fixture"}, {onLeft, "what the left side did"}, {onRight, "what the right side did"}} {
+			if part.changed {
+				parts = append(parts, part.what)
+			}
+		}
+		view.Why = strings.Join(parts, " and ") + " is not what it was"
+		list = append(list, view)
+	}
+	return list
 }
 
 // partingCells are the steps in which two episodes part. The divergence of an entry may
@@ -199,20 +241,30 @@ func own(steps []replay.Step, s *replay.Step) *replay.Step {
 }
 
 // checks are those of the pair's fixture, the ones that differ first.
-func (s *Server) checks(e *pairing.Entry) []checkView {
-	asks := map[string]string{}
+func (s *desk) checks(e *pairing.Entry) []checkView {
+	asks := map[string]fixtures.Check{}
 	if f := s.options.Review.Record.Fixture(e.Fixture); f != nil {
 		for _, c := range pairing.Checks(f) {
-			asks[c.ID] = asked(&c)
+			asks[c.ID] = c
 		}
 	}
+	seen := s.seen(e.ID)
 	list := []checkView{}
 	for _, a := range e.First.Outcome.Checks {
 		for _, b := range e.Second.Outcome.Checks {
 			if a.Check != b.Check {
 				continue
 			}
-			v := checkView{ID: a.Check, Check: visible(a.Check), Item: visible(a.Item), Asks: brief(asks[a.Check], longestLiteral), Differs: a.Answer != b.Answer, Left: answer(a), Right: answer(b)}
+			check, known := asks[a.Check]
+			v := checkView{ID: a.Check, Check: visible(a.Check), Item: visible(a.Item), Differs: a.Answer != b.Answer}
+			if known {
+				v.Asks = brief(asked(&check), longestLiteral)
+			}
+			if seen {
+				v.Left, v.Right = answer(a), answer(b)
+			} else {
+				v.Left, v.Right = lookedAt(&check, s.steps(e, e.First.Arm)), lookedAt(&check, s.steps(e, e.Second.Arm))
+			}
 			if s.swapped(e) {
 				v.Left, v.Right = v.Right, v.Left
 			}
@@ -242,16 +294,17 @@ func asked(c *fixtures.Check) string {
 	return "the same calls as the reference"
 }
 
+const longestEvidence = 1200 // bytes
+
 func answer(r fixtures.Result) answerView {
-	const enough = 1200
-	return answerView{r.Answer, []piece{{Text: brief(r.Evidence, enough)}}}
+	return answerView{r.Answer, []piece{{Text: brief(r.Evidence, longestEvidence)}}}
 }
 
 const longestLiteral = 2000 // bytes
 
 // items are those of the pair's fixture, with what became of them where the sides are
 // named: a side that compacts shows by that which one it is.
-func (s *Server) items(e *pairing.Entry) []itemView {
+func (s *desk) items(e *pairing.Entry) []itemView {
 	list := []itemView{}
 	f := s.options.Review.Record.Fixture(e.Fixture)
 	named := s.seen(e.ID)
@@ -273,7 +326,7 @@ func (s *Server) items(e *pairing.Entry) []itemView {
 }
 
 // fates are the verdicts on an item at each compaction of either side.
-func (s *Server) fates(e *pairing.Entry, item string) []fateView {
+func (s *desk) fates(e *pairing.Entry, item string) []fateView {
 	byTurn := map[int]fateView{}
 	for k, arm := range []string{e.First.Arm, e.Second.Arm} {
 		episode := s.episode(e, arm)
@@ -302,7 +355,7 @@ func (s *Server) fates(e *pairing.Entry, item string) []fateView {
 	return list
 }
 
-func (s *Server) arm(e *pairing.Entry, name string) armView {
+func (s *desk) arm(e *pairing.Entry, name string) armView {
 	v := armView{Arm: visible(name), Compactions: []compactionView{}}
 	for _, a := range s.options.Review.Record.Run.Plan.Arms {
 		if a.Name == name {

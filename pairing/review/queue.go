@@ -14,22 +14,24 @@ import (
 // queueRow is a pair in the list. What would say which side is which is left empty
 // before the reviewer has seen it.
 type queueRow struct {
-	ID      string           `json:"id"`
-	Name    string           `json:"name"` // the id, fit to be shown
-	Title   string           `json:"title"`
-	Group   string           `json:"group"`
-	Classes []fixtures.Class `json:"classes"` // of the items that were lost
-	Label   pairing.Label    `json:"label,omitempty"`
-	State   pairing.State    `json:"state"`
+	ID    string        `json:"id"`
+	Name  string        `json:"name"` // the id, fit to be shown
+	Group string        `json:"group"`
+	Label pairing.Label `json:"label,omitempty"`
+	State pairing.State `json:"state"`
 	// Open says that the reviewer has still to decide it.
 	Open bool `json:"open"`
+	// Assigned says that the queue was shared out and that the pair is the reviewer's.
+	Assigned bool `json:"assigned,omitempty"`
 	// Mine is what the reviewer chose, in the words of the page.
 	Mine       string `json:"mine,omitempty"`
 	Remembered string `json:"remembered,omitempty"` // the run of the earlier verdict
-	Stale      bool   `json:"stale,omitempty"`
+	Stale      bool   `json:"stale,omitempty"`      // a verdict rests on evidence that has changed
 
-	Cell   pairing.Cell   `json:"cell,omitempty"`
-	Ruling pairing.Ruling `json:"ruling,omitempty"`
+	Title   string           `json:"title,omitempty"` // of the fixture: it tells what goes wrong there
+	Cell    pairing.Cell     `json:"cell,omitempty"`
+	Ruling  pairing.Ruling   `json:"ruling,omitempty"`
+	Classes []fixtures.Class `json:"classes"` // of the items that were lost
 }
 
 // progress is how far the reviewer is.
@@ -37,8 +39,8 @@ type progress struct {
 	Total   int `json:"total"`   // pairs in the queue
 	Decided int `json:"decided"` // by the reviewer
 	Open    int `json:"open"`
-	// Minutes is how long the open ones will take, by how long earlier verdicts took.
-	Minutes float64 `json:"minutes"`
+	// Time is how long the open ones will take, by how long earlier verdicts took.
+	Time pairing.TimeLeft `json:"time"`
 }
 
 type queueAnswer struct {
@@ -53,9 +55,8 @@ const longestName, longestTitle = 120, 300 // bytes
 // listed is how many pairs come with one request.
 const listed = 100
 
-func (s *Server) getQueue(r *http.Request) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *desk) getQueue(r *http.Request) (any, error) {
+	defer s.enter()()
 	query := r.URL.Query()
 	keep, err := s.filter(query)
 	if err != nil {
@@ -66,7 +67,7 @@ func (s *Server) getQueue(r *http.Request) (any, error) {
 		return nil, err
 	}
 	a := queueAnswer{Rows: []queueRow{}, From: from, Progress: s.progress()}
-	for i := range s.options.Review.Queue {
+	for _, i := range s.order {
 		row := s.row(i)
 		if !keep(&row) {
 			continue
@@ -79,20 +80,20 @@ func (s *Server) getQueue(r *http.Request) (any, error) {
 	return a, nil
 }
 
-// getNext finds the next open pair after one, under the same filters as the list; after
-// the last comes the first.
-func (s *Server) getNext(r *http.Request) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// getNext finds the next open pair after one, under the same filters and in the same order
+// as the list; after the last comes the first.
+func (s *desk) getNext(r *http.Request) (any, error) {
+	defer s.enter()()
 	query := r.URL.Query()
 	keep, err := s.filter(query)
 	if err != nil {
 		return nil, err
 	}
-	n := len(s.options.Review.Queue)
-	at, known := s.index[query.Get("after")]
-	if !known {
-		at = n - 1
+	n := len(s.order)
+	i, known := s.index[query.Get("after")]
+	at := n - 1
+	if known {
+		at = s.place[i]
 	}
 	step := 1
 	if query.Get("back") != "" {
@@ -104,7 +105,7 @@ func (s *Server) getNext(r *http.Request) (any, error) {
 	// With "any", pairs that are decided are next ones, too.
 	every := query.Get("any") != ""
 	for k := 1; k <= n; k++ {
-		row := s.row((at + k*step) % n)
+		row := s.row(s.order[(at+k*step)%n])
 		if row.ID != query.Get("after") && (every || row.Open) && keep(&row) {
 			return map[string]any{"id": row.ID}, nil
 		}
@@ -113,14 +114,9 @@ func (s *Server) getNext(r *http.Request) (any, error) {
 }
 
 // row is a pair in the list as the reviewer may see it.
-func (s *Server) row(i int) queueRow {
+func (s *desk) row(i int) queueRow {
 	e, standing := &s.options.Review.Queue[i], &s.standings[i]
-	row := queueRow{ID: e.ID, Name: brief(e.ID, longestName), Title: brief(e.Title, longestTitle), Group: brief(e.Group, longestName), Classes: []fixtures.Class{}, State: standing.State, Stale: len(standing.Stale) > 0}
-	for _, item := range e.Items {
-		if item.Lost() && !slices.Contains(row.Classes, item.Class) {
-			row.Classes = append(row.Classes, item.Class)
-		}
-	}
+	row := queueRow{ID: e.ID, Name: brief(e.ID, longestName), Group: brief(e.Group, longestName), Classes: []fixtures.Class{}, State: standing.State, Stale: len(standing.Stale) > 0, Assigned: s.theirs(e.ID)}
 	if e.Confirmed != nil {
 		row.Label = e.Confirmed.Label
 	}
@@ -131,13 +127,18 @@ func (s *Server) row(i int) queueRow {
 	}
 	row.Open = s.open(i)
 	if s.seen(e.ID) {
-		row.Cell, row.Ruling = e.Cell, standing.Ruling
+		row.Cell, row.Ruling, row.Title = e.Cell, standing.Ruling, brief(e.Title, longestTitle)
+		for _, item := range e.Items {
+			if item.Lost() && !slices.Contains(row.Classes, item.Class) {
+				row.Classes = append(row.Classes, item.Class)
+			}
+		}
 	}
 	return row
 }
 
 // words is the label of a choice.
-func (s *Server) words(value string) string {
+func (s *desk) words(value string) string {
 	for _, c := range choices(s.options.Blind) {
 		if c.Value == value {
 			return c.Label
@@ -147,38 +148,53 @@ func (s *Server) words(value string) string {
 }
 
 // mine is the reviewer's verdict that stands on a pair, or nil.
-func (s *Server) mine(i int) *pairing.Verdict {
+func (s *desk) mine(i int) *pairing.Verdict {
 	for k := range s.standings[i].Verdicts {
-		if v := &s.standings[i].Verdicts[k]; v.By == s.options.Reviewer {
+		if v := &s.standings[i].Verdicts[k]; v.By == s.reviewer {
 			return v
 		}
 	}
 	return nil
 }
 
+// theirs says whether a pair is assigned to the reviewer.
+func (s *desk) theirs(pair string) bool {
+	return slices.Contains(s.options.Assigned[pair], s.reviewer)
+}
+
 // open says whether the reviewer has still to decide a pair: one that is theirs by
-// assignment, else one that nobody has decided, or on which others do not agree.
-func (s *Server) open(i int) bool {
+// assignment, and, for somebody to whom nothing is assigned, one that nobody has decided,
+// or on which others do not agree.
+func (s *desk) open(i int) bool {
 	if s.mine(i) != nil {
 		return false
 	}
-	if s.options.Assigned != nil {
-		return slices.Contains(s.options.Assigned[s.options.Review.Queue[i].ID], s.options.Reviewer)
+	if s.assigned {
+		return s.theirs(s.options.Review.Queue[i].ID)
 	}
 	return s.standings[i].State != pairing.Decided
 }
 
-// seen says whether the reviewer knows which side of a pair is which: always when not
-// blind, else once a line of theirs on it stands in the log.
-func (s *Server) seen(pair string) bool {
-	return !s.options.Blind || slices.ContainsFunc(s.verdicts[pair], func(v pairing.Verdict) bool { return v.By == s.options.Reviewer })
+// seen says whether the reviewer knows which side of a pair is which: always where the
+// page names the sides, else once a line of theirs on it stands in the log, or once they
+// saw the arms named in another way.
+func (s *desk) seen(pair string) bool {
+	return !s.options.Blind || s.options.Review.Seen(s.reviewer, pair)
 }
 
-func (s *Server) swapped(e *pairing.Entry) bool {
-	return s.options.Blind && swapped(s.seed, s.options.Reviewer, e.ID)
+// named records, where the page names the sides, that the reviewer saw those of a pair.
+func (s *desk) named(pair string) error {
+	if s.options.Blind {
+		return nil
+	}
+	return s.options.Review.Unblind(s.reviewer, pair, pairing.UnblindedOnPage)
 }
 
-func (s *Server) progress() progress {
+func (s *desk) swapped(e *pairing.Entry) bool {
+	return s.options.Blind && pairing.Swapped(s.options.Review.Record.Run.ID, s.reviewer, e.ID)
+}
+
+func (s *desk) progress() progress {
 	p := progress{Total: len(s.options.Review.Queue)}
 	for i := range s.options.Review.Queue {
 		switch {
@@ -188,12 +204,12 @@ func (s *Server) progress() progress {
 			p.Open++
 		}
 	}
-	p.Minutes = pairing.MinutesLeft(s.options.Review.Verdicts, p.Open)
+	p.Time = pairing.EstimateTime(s.options.Review.Verdicts, p.Open)
 	return p
 }
 
 // filter is which pairs a query asks for.
-func (s *Server) filter(query url.Values) (func(*queueRow) bool, error) {
+func (s *desk) filter(query url.Values) (func(*queueRow) bool, error) {
 	state, cell, label := query.Get("state"), pairing.Cell(query.Get("cell")), pairing.Label(query.Get("label"))
 	class, find := fixtures.Class(query.Get("class")), strings.ToLower(query.Get("find"))
 	switch {

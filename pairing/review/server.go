@@ -3,13 +3,13 @@ package review
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"embed"
 	"errors"
 	"fmt"
 	"html/template"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,28 +26,38 @@ var page embed.FS
 type Options struct {
 	// Review is the open review of the run; the server is its only writer.
 	Review *pairing.Review
+	// Standings are how the pairs of the queue stand, as [pairing.Stand] says; nil has it
+	// asked.
+	Standings []pairing.Standing
 	// Remembered are verdicts of earlier nights, by pair.
 	Remembered map[string]pairing.Remembered
 	// Assigned names the reviewers of each pair; nil where the queue was not shared out.
+	// A reviewer sees first what is theirs.
 	Assigned map[string][]string
-	// Reviewer is who decides.
-	Reviewer string
+	// Reviewers are who decides, each on a page of their own.
+	Reviewers []Reviewer
 	// Blind keeps from the reviewer which arm is which, until a pair is decided.
 	Blind bool
 	// Run is what the run is called on the page.
 	Run string
-	// Token is what a browser must show; see [NewToken].
-	Token string
 	// Address is where the server listens, as host:port.
 	Address string
 }
 
-// Server is the page of one run for one reviewer. It is safe for concurrent use.
+// Reviewer is somebody who decides.
+type Reviewer struct {
+	Name string
+	// Token is what their browser must show; whoever shows it decides under this name. See
+	// [NewToken] and [ReviewerToken].
+	Token string
+}
+
+// Server is the page of one run, for one reviewer or more. It is safe for concurrent use.
 type Server struct {
 	options Options
 	gate    *gate
 	handler http.Handler
-	seed    uint64
+	desks   []*desk // as the reviewers
 
 	mu        sync.Mutex
 	index     map[string]int               // of a pair in the queue
@@ -58,21 +68,27 @@ type Server struct {
 	judgements map[replay.DecisionKey]replay.Verdict
 }
 
-// NewToken draws a token that nobody guesses.
-func NewToken() string { return rand.Text() }
-
-// New prepares the page. It is an error if nobody is named as the reviewer, or if the
-// token or the address will not do.
+// New prepares the page. It is an error if nobody is named as a reviewer or somebody
+// twice, or if a token or the address will not do.
 func New(o Options) (*Server, error) {
-	if strings.TrimSpace(o.Reviewer) == "" {
+	if len(o.Reviewers) == 0 {
 		return nil, errors.New("the review page: nobody is named: say who decides (--as)")
 	}
-	gate, err := newGate(o.Token, o.Address)
+	names, tokens := map[string]bool{}, []string{}
+	for _, r := range o.Reviewers {
+		switch {
+		case strings.TrimSpace(r.Name) == "":
+			return nil, errors.New("the review page: nobody is named: say who decides (--as)")
+		case names[r.Name]:
+			return nil, fmt.Errorf("the review page: %q is named twice", visible(r.Name))
+		}
+		names[r.Name], tokens = true, append(tokens, r.Token)
+	}
+	gate, err := newGate(o.Address, tokens...)
 	if err != nil {
 		return nil, fmt.Errorf("the review page: %w", err)
 	}
 	s := &Server{options: o, gate: gate, index: map[string]int{}, verdicts: map[string][]pairing.Verdict{}}
-	s.seed = seedOf(o.Review.Record.Run.ID)
 	for i := range o.Review.Queue {
 		s.index[o.Review.Queue[i].ID] = i
 	}
@@ -83,27 +99,37 @@ func New(o Options) (*Server, error) {
 	for _, j := range o.Review.Record.Judgements {
 		s.judgements[j.Decision()] = j.Verdict
 	}
-	s.standings = pairing.Stand(o.Review.Record, o.Review.Queue, o.Review.Verdicts)
+	if s.standings = slices.Clone(o.Standings); s.standings == nil {
+		s.standings = pairing.Stand(o.Review.Record, o.Review.Queue, o.Review.Verdicts)
+	}
+	if len(s.standings) != len(o.Review.Queue) {
+		return nil, fmt.Errorf("the review page: %d standings for %d pairs", len(s.standings), len(o.Review.Queue))
+	}
+	for _, r := range o.Reviewers {
+		s.desks = append(s.desks, newDesk(s, r.Name))
+	}
 	if s.handler, err = s.routes(); err != nil {
 		return nil, fmt.Errorf("the review page: %w", err)
 	}
 	return s, nil
 }
 
-// seedOf makes the shuffle of the sides another one in every run.
-func seedOf(run string) uint64 {
-	var seed uint64
-	for _, digit := range []byte(fixtures.HashBytes([]byte(run))) {
-		seed = seed<<4 | uint64(digit&0xf)
-	}
-	return seed
-}
-
 // ServeHTTP answers a request, once it has passed the gate.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// URL is where a browser opens the page, with the token.
-func (s *Server) URL() string { return "http://" + s.options.Address + "/?token=" + s.options.Token }
+// URL is where a browser opens the first reviewer's page, with the token.
+func (s *Server) URL() string { return s.URLs()[0] }
+
+// URLs are where a browser opens the page of each reviewer, with their token, in the order
+// of the reviewers. Where the server listens on every address of the machine they hold one
+// by which other machines reach it.
+func (s *Server) URLs() []string {
+	list := make([]string, len(s.options.Reviewers))
+	for i, r := range s.options.Reviewers {
+		list[i] = pageURL(s.options.Address, r.Token)
+	}
+	return list
+}
 
 // Serve answers requests on a listener until the context ends. Requests that are being
 // answered then are finished.
@@ -138,40 +164,52 @@ func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler
 
 func (s *Server) routes() (http.Handler, error) {
 	mux := http.NewServeMux()
-	err := files(mux, "GET /{$}", "review", map[string]any{
-		"Run": visible(s.options.Run), "Reviewer": visible(s.options.Reviewer),
-		"Blind": s.options.Blind, "Token": s.options.Token, "Classes": fixtures.Classes(),
-	})
-	if err != nil {
+	var shells []map[string]any
+	for _, r := range s.options.Reviewers {
+		shells = append(shells, map[string]any{
+			"Run": visible(s.options.Run), "Reviewer": visible(r.Name),
+			"Blind": s.options.Blind, "Token": r.Token, "Classes": fixtures.Classes(),
+		})
+	}
+	if err := files(mux, "GET /{$}", "review", shells...); err != nil {
 		return nil, err
 	}
-	for pattern, answer := range map[string]func(*http.Request) (any, error){
-		"GET /api/queue":    s.getQueue,
-		"GET /api/next":     s.getNext,
-		"GET /api/pair":     s.getPair,
-		"GET /api/rows":     s.getRows,
-		"GET /api/context":  s.getContext,
-		"GET /api/text":     s.getText,
-		"POST /api/decide":  s.postDecide,
-		"POST /api/undo":    s.postUndo,
-		"POST /api/unblind": s.postUnblind,
+	for pattern, answer := range map[string]func(*desk, *http.Request) (any, error){
+		"GET /api/queue":    (*desk).getQueue,
+		"GET /api/next":     (*desk).getNext,
+		"GET /api/pair":     (*desk).getPair,
+		"GET /api/rows":     (*desk).getRows,
+		"GET /api/context":  (*desk).getContext,
+		"GET /api/text":     (*desk).getText,
+		"POST /api/decide":  (*desk).postDecide,
+		"POST /api/undo":    (*desk).postUndo,
+		"POST /api/unblind": (*desk).postUnblind,
 	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { reply(w, r, answer) })
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			reply(w, r, func(r *http.Request) (any, error) { return answer(s.desks[reviewerOf(r)], r) })
+		})
 	}
 	return s.gate.guard(mux), nil
 }
 
-// files serves a page, which holds no data but what is given here, and what it needs.
-func files(mux *http.ServeMux, pattern, name string, data map[string]any) error {
+// files serves a page, which holds no data but what is given here for each person by
+// their number, and what it needs.
+func files(mux *http.ServeMux, pattern, name string, data ...map[string]any) error {
 	t, err := template.ParseFS(page, "page/"+name+".html.tmpl")
 	if err != nil {
 		return err
 	}
-	var shell bytes.Buffer
-	if err := t.Execute(&shell, data); err != nil {
-		return err
+	shells := make([][]byte, len(data))
+	for i := range data {
+		var shell bytes.Buffer
+		if err := t.Execute(&shell, data[i]); err != nil {
+			return err
+		}
+		shells[i] = shell.Bytes()
 	}
-	mux.HandleFunc(pattern, static("text/html; charset=utf-8", shell.Bytes()))
+	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		static("text/html; charset=utf-8", shells[reviewerOf(r)])(w, r)
+	})
 	for _, file := range []struct{ name, kind string }{
 		{"review.css", "text/css; charset=utf-8"}, {"common.js", "text/javascript; charset=utf-8"}, {name + ".js", "text/javascript; charset=utf-8"},
 	} {

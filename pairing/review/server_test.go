@@ -13,20 +13,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/pairing"
+	"github.com/doubletake-dev/doubletake/replay"
 )
 
 func TestNothingNamesAnArmBeforeTheVerdict(t *testing.T) {
 	record, queue := night(t, 10)
 	s := serve(t, record, queue, func(o *Options) {
-		v := pairing.Verdict{By: "jon", Ruling: pairing.CandidateWorse, Note: "the squeezed-arm-0815 lost it"}
+		v := pairing.Verdict{By: "jon", Ruling: pairing.CandidateWorse, Severity: pairing.Major, Note: "the squeezed-arm-0815 lost it"}
 		o.Remembered = map[string]pairing.Remembered{"pair-00003": {Run: "last", Verdict: v}}
 		if _, err := o.Review.Decide(pairing.Verdict{By: "jon", Pair: "pair-00002", Ruling: pairing.CandidateWorse, Note: "I saw " + candidate}); err != nil {
 			t.Fatal(err)
 		}
 	})
-	secrets := []string{baseline, candidate, "918273", "54321", "loss", "gain", "candidate", "absent", "tape", "reference"}
+	// What somebody ruled, what a check found, and what was lost would lead, too.
+	secrets := []string{baseline, candidate, "918273", "54321", "loss", "gain", "candidate", "absent", "tape", "reference", `"pass"`, `"fail"`, "satisf", `"answer"`, `"major"`, `["constraint"]`, "Edits a forbidden folder"}
 	var answers []string
 	var any map[string]any
 	answers = append(answers, s.get("/api/queue", &any), s.get("/api/queue?cell=loss", &any), s.get("/api/next", &any))
@@ -54,15 +55,15 @@ func TestBlindSidesAreMappedBack(t *testing.T) {
 	for _, e := range queue {
 		var p pairAnswer
 		s.get("/api/pair?pair="+e.ID, &p)
-		// The side whose check failed is the one that edited the forbidden folder.
-		choice, failed := leftWorse, p.Checks[0].Left
-		if p.Checks[0].Right.Answer == fixtures.Fail {
-			choice, failed = rightWorse, p.Checks[0].Right
-		} else {
-			lefts++
+		// The worse side is the one that edited the forbidden folder.
+		onLeft, onRight := strings.Contains(p.Checks[0].Left.Evidence[0].Text, "/migrations/1.sql"), strings.Contains(p.Checks[0].Right.Evidence[0].Text, "/migrations/1.sql")
+		if onLeft == onRight {
+			t.Fatalf("%s: the sides did not differ: %+v", e.ID, p.Checks)
 		}
-		if failed.Answer != fixtures.Fail || !strings.Contains(failed.Evidence[0].Text, "/migrations/1.sql") {
-			t.Fatalf("%s: no side failed: %+v", e.ID, p.Checks)
+		choice := rightWorse
+		if onLeft {
+			choice = leftWorse
+			lefts++
 		}
 		var after pairAnswer
 		s.post("/api/decide", fmt.Sprintf(`{"pair":%q,"choice":%q}`, e.ID, choice), &after)
@@ -82,9 +83,9 @@ func TestBlindSidesAreMappedBack(t *testing.T) {
 }
 
 func TestSidesDependOnPairReviewerAndRun(t *testing.T) {
-	count := func(seed uint64, reviewer string) (picture string) {
+	count := func(run, reviewer string) (picture string) {
 		for i := range 64 {
-			if swapped(seed, reviewer, fmt.Sprint("p", i)) {
+			if pairing.Swapped(run, reviewer, fmt.Sprint("p", i)) {
 				picture += "1"
 			} else {
 				picture += "0"
@@ -92,11 +93,11 @@ func TestSidesDependOnPairReviewerAndRun(t *testing.T) {
 		}
 		return picture
 	}
-	first := count(seedOf("a"), "maria")
-	if first != count(seedOf("a"), "maria") {
+	first := count("a", "maria")
+	if first != count("a", "maria") {
 		t.Error("the same pair, reviewer and run gave other sides")
 	}
-	if first == count(seedOf("a"), "jon") || first == count(seedOf("b"), "maria") {
+	if first == count("a", "jon") || first == count("b", "maria") {
 		t.Error("another reviewer or run gave the same sides")
 	}
 	if ones := strings.Count(first, "1"); ones < 16 || ones > 48 {
@@ -240,13 +241,18 @@ func TestMinutesComeFromEarlierVerdicts(t *testing.T) {
 	s := serve(t, record, queue, nil)
 	var q queueAnswer
 	s.get("/api/queue", &q)
-	if q.Progress.Minutes != 6 { // 4 pairs of 90 seconds
-		t.Errorf("%v minutes before any verdict: want 6", q.Progress.Minutes)
+	if q.Progress.Time != (pairing.TimeLeft{Minutes: 8, Pairs: 4}) { // of 2 minutes each
+		t.Errorf("%+v before any verdict: want 8 minutes", q.Progress.Time)
 	}
 	var p pairAnswer
 	s.post("/api/decide", `{"pair":"pair-00000","choice":"both_fine","seconds":40}`, &p)
-	if p.Progress.Minutes != 2 { // 3 pairs of 40 seconds
-		t.Errorf("%v minutes: want 2", p.Progress.Minutes)
+	if p.Progress.Time != (pairing.TimeLeft{Minutes: 2, Pairs: 3, Verdicts: 1}) { // of 40 seconds each
+		t.Errorf("%+v: want 2 minutes from one verdict", p.Progress.Time)
+	}
+	// A note that is added later is no look at the pair.
+	s.post("/api/decide", `{"pair":"pair-00000","corrects":true,"note":"see step 7"}`, &p)
+	if p.Progress.Time.Verdicts != 1 {
+		t.Errorf("%+v after a correction: want it from one verdict", p.Progress.Time)
 	}
 }
 
@@ -267,7 +273,7 @@ func TestFilters(t *testing.T) {
 	s.post("/api/decide", `{"pair":"pair-00004","choice":"both_wrong"}`, &p)
 	for query, want := range map[string]int{
 		"": 250, "state=undecided": 249, "state=decided": 1, "state=disputed": 0, "state=remembered": 1, "state=open": 2,
-		"label=stable": 125, "label=flaky": 125, "class=constraint": 250, "class=reference": 0,
+		"label=stable": 125, "label=flaky": 125, "class=constraint": 1, "class=reference": 0,
 		"cell=gain": 1, "cell=loss": 0, "find=GROUP-12": 12, "find=pair-00100": 1, "label=stable&find=group-12&state=undecided": 6,
 	} {
 		var q queueAnswer
@@ -290,17 +296,21 @@ func TestMemory(t *testing.T) {
 	})
 	var p pairAnswer
 	s.get("/api/pair?pair=pair-00001", &p)
-	if m := p.Remembered; m == nil || m.Run != "last-night" || m.Note != "" || m.By != "" || m.Severity != pairing.Major {
-		t.Fatalf("remembered %+v", m)
+	if m := p.Remembered; m == nil || m.Run != "last-night" || *m != (verdictView{Run: "last-night"}) {
+		t.Fatalf("remembered %+v: want the run alone", m)
 	}
-	shown := p.Remembered.Choice
 	s.post("/api/decide", `{"pair":"pair-00001","remembered":true,"seconds":2}`, &p)
 	v := s.open.Verdicts[0]
-	if v.Ruling != pairing.CandidateWorse || v.From != "last-night" || v.Severity != pairing.Major || v.By != "maria" {
+	if v.Ruling != pairing.CandidateWorse || v.From != "last-night" || v.Severity != pairing.Major || v.By != "maria" || v.Blind || v.Note != "as "+candidate {
 		t.Errorf("taken over as %+v", v)
 	}
-	if p.Mine.Choice != shown {
-		t.Errorf("shown as %q, then as %q", shown, p.Mine.Choice)
+	if p.Remembered.Choice == "" || p.Mine.Choice != p.Remembered.Choice {
+		t.Errorf("taken over as %q of %q", p.Mine.Choice, p.Remembered.Choice)
+	}
+	// What the reviewer noted of their own is not thrown away for the earlier note.
+	s.post("/api/decide", `{"pair":"pair-00001","remembered":true,"note":"looked again","severity":"minor"}`, &p)
+	if v := s.open.Verdicts[1]; v.Note != "looked again" || v.Severity != pairing.Minor || v.Ruling != pairing.CandidateWorse {
+		t.Errorf("taken over as %+v", v)
 	}
 	s.get("/api/pair?pair=pair-00000", &p)
 	if p.Remembered != nil {
@@ -540,12 +550,26 @@ func TestNewRefuses(t *testing.T) {
 	}
 	defer open.Close()
 	for name, o := range map[string]Options{
-		"nobody":     {Review: open, Reviewer: "  ", Token: testToken, Address: "127.0.0.1:1"},
-		"no token":   {Review: open, Reviewer: "maria", Address: "127.0.0.1:1"},
-		"no address": {Review: open, Reviewer: "maria", Token: testToken},
+		"nobody":        {Review: open, Reviewers: []Reviewer{{"  ", testToken}}, Address: "127.0.0.1:1"},
+		"no reviewers":  {Review: open, Address: "127.0.0.1:1"},
+		"a name twice":  {Review: open, Reviewers: []Reviewer{{"maria", testToken}, {"maria", NewToken()}}, Address: "127.0.0.1:1"},
+		"a token twice": {Review: open, Reviewers: []Reviewer{{"maria", testToken}, {"jon", testToken}}, Address: "127.0.0.1:1"},
+		"no token":      {Review: open, Reviewers: []Reviewer{{"maria", ""}}, Address: "127.0.0.1:1"},
+		"no address":    {Review: open, Reviewers: []Reviewer{{"maria", testToken}}},
 	} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%s: want an error", name)
 		}
+	}
+}
+
+// A pair whose episodes are not there any more is shown as far as the queue knows it.
+func TestAPairWithoutItsEpisodes(t *testing.T) {
+	record, queue := night(t, 1)
+	gone := &replay.Record{Dir: record.Dir, Run: record.Run, Fixtures: record.Fixtures, Contexts: record.Contexts}
+	s := serve(t, gone, queue, nil)
+	var p pairAnswer
+	if answer := s.get("/api/pair?pair=pair-00000", &p); strings.Contains(answer, `"transcript":null`) || len(p.Checks) == 0 {
+		t.Errorf("the pair is %s", answer)
 	}
 }

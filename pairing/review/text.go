@@ -11,9 +11,8 @@ import (
 const textBytes = 20_000
 
 // getText continues a text that was cut.
-func (s *Server) getText(r *http.Request) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *desk) getText(r *http.Request) (any, error) {
+	defer s.enter()()
 	query := r.URL.Query()
 	i, err := s.find(query.Get("pair"))
 	if err != nil {
@@ -102,9 +101,8 @@ func stepText(s *replay.Step, part, key string) (string, error) {
 }
 
 // getRows opens a fold of the transcript or of the contexts.
-func (s *Server) getRows(r *http.Request) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *desk) getRows(r *http.Request) (any, error) {
+	defer s.enter()()
 	query := r.URL.Query()
 	from, err := number(query, "from")
 	if err != nil {

@@ -2,6 +2,7 @@ package review
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -64,7 +65,7 @@ type transcript struct {
 	sources     bool // whether to tell where results came from
 }
 
-func (s *Server) transcript(e *pairing.Entry) *transcript {
+func (s *desk) transcript(e *pairing.Entry) *transcript {
 	first, second := s.steps(e, e.First.Arm), s.steps(e, e.Second.Arm)
 	t := &transcript{pair: e.ID, rows: pairing.Align(first, second), left: first, right: second, at: map[*replay.Step]int{}, parts: -1, sources: s.seen(e.ID)}
 	if e.Divergence != nil {
@@ -90,14 +91,14 @@ func (s *Server) transcript(e *pairing.Entry) *transcript {
 	return t
 }
 
-func (s *Server) steps(e *pairing.Entry, arm string) []replay.Step {
+func (s *desk) steps(e *pairing.Entry, arm string) []replay.Step {
 	if episode := s.episode(e, arm); episode != nil {
 		return episode.Steps
 	}
 	return nil
 }
 
-func (s *Server) episode(e *pairing.Entry, arm string) *replay.Episode {
+func (s *desk) episode(e *pairing.Entry, arm string) *replay.Episode {
 	return s.options.Review.Record.Episode(replay.Key{Fixture: e.Fixture, Arm: arm, Replicate: e.Replicate})
 }
 
@@ -156,6 +157,9 @@ func (t *transcript) cell(side string, s, other *replay.Step, text, result []mar
 	}
 	if t.sources {
 		c.Source = string(s.Source)
+		if s.MadeInTurn > 0 {
+			c.Source += fmt.Sprintf("; the recording made this call in turn %d, before the fork", s.MadeInTurn)
+		}
 	}
 	if s.Call == nil {
 		return c

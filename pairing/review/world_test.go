@@ -117,13 +117,15 @@ func step(number int, tool, arguments, result string) replay.Step {
 
 const testToken = "0123456789abcdefXYZ"
 
-// served is a page under test with a browser's cookie.
+// served is a page under test with a browser's session.
 type served struct {
 	*Server
-	t     testing.TB
-	web   *httptest.Server
-	open  *pairing.Review
-	close func()
+	*desk   // the first reviewer's
+	session string
+	t       testing.TB
+	web     *httptest.Server
+	open    *pairing.Review
+	close   func()
 }
 
 // serve serves a night; change may change the options.
@@ -134,7 +136,7 @@ func serve(t testing.TB, record *replay.Record, queue []pairing.Entry, change fu
 		t.Fatal(err)
 	}
 	w := httptest.NewUnstartedServer(nil)
-	o := Options{Review: open, Reviewer: "maria", Blind: true, Run: "night", Token: testToken, Address: w.Listener.Addr().String()}
+	o := Options{Review: open, Reviewers: []Reviewer{{"maria", testToken}}, Blind: true, Run: "night", Address: w.Listener.Addr().String()}
 	if change != nil {
 		change(&o)
 	}
@@ -151,7 +153,7 @@ func serve(t testing.TB, record *replay.Record, queue []pairing.Entry, change fu
 		}
 	})
 	t.Cleanup(end)
-	return &served{s, t, w, open, end}
+	return &served{s, s.desks[0], s.gate.sessions.begin(0), t, w, open, end}
 }
 
 // request makes a request as the page does.
@@ -161,7 +163,7 @@ func (s *served) request(method, path, body string) *http.Request {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r.AddCookie(&http.Cookie{Name: s.gate.cookie, Value: testToken})
+	r.AddCookie(&http.Cookie{Name: s.gate.cookie, Value: s.session})
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Origin", s.web.URL)

@@ -18,8 +18,9 @@ function el(tag, attributes, ...children) {
 }
 
 async function ask(path, body) {
-  const options = body === undefined ? {} : {
-    method: "POST", headers: { "Content-Type": "application/json", "X-Doubletake-Token": token }, body: JSON.stringify(body),
+  // Each request shows whose page it comes from; keepalive lets it outlive the page.
+  const options = body === undefined ? { headers: { "X-Doubletake-Token": token } } : {
+    method: "POST", headers: { "Content-Type": "application/json", "X-Doubletake-Token": token }, body: JSON.stringify(body), keepalive: true,
   };
   let response;
   try {

@@ -1,6 +1,7 @@
 "use strict";
 
-const state = { from: 0, matching: 0, pair: null, since: 0, seconds: 0 };
+// Drafts are notes and severities, by pair, that no verdict holds yet.
+const state = { from: 0, matching: 0, pair: null, since: 0, seconds: 0, drafts: new Map() };
 
 // ---- rows of two columns ----
 
@@ -62,22 +63,25 @@ function showProgress(p) {
   const all = p.decided + p.open;
   byId("bar").max = Math.max(1, all);
   byId("bar").value = p.decided;
-  const minutes = p.minutes < 1 ? "under a minute" : "about " + many(Math.round(p.minutes), "minute");
-  byId("done").textContent = p.decided.toLocaleString("en") + " of " + all.toLocaleString("en") + " decided" + (p.open ? ", " + minutes + " left" : "");
+  const minutes = p.time.minutes < 1 ? "under a minute" : "about " + many(Math.round(p.time.minutes), "minute");
+  const from = p.time.verdicts ? ", from " + many(p.time.verdicts, "verdict") : " (no verdicts yet: assuming 2 minutes each)";
+  byId("done").textContent = p.decided.toLocaleString("en") + " of " + all.toLocaleString("en") + " decided" + (p.open ? ", " + minutes + " left" + from : "");
 }
 
 const tag = (label, extra) => el("span", { class: "tag " + (extra || "") }, label);
 
 function tags(r) {
   return el("span", { class: "tags" },
+    r.assigned && tag("yours"),
     r.mine && tag("you: " + r.mine, "mine"),
-    r.remembered && tag("as on " + r.remembered + "?", "mine"),
-    r.stale && tag("evidence has changed since"),
+    r.remembered && tag("decided on " + r.remembered, "mine"),
+    r.stale && tag("stale verdict: what it rests on has changed", "stale"),
     tag(r.state), r.cell && tag(r.cell), r.label && tag(r.label),
     r.classes.length > 0 && tag("lost: " + r.classes.map(words).join(", ")));
 }
 
 async function showList(focus) {
+  await leave();
   const answer = await ask("/api/queue?" + query({ ...filters(), from: state.from }));
   state.matching = answer.matching;
   showProgress(answer.progress);
@@ -86,7 +90,7 @@ async function showList(focus) {
     many(answer.matching, "pair") + (answer.rows.length < answer.matching ? ", " + (answer.from + 1) + " to " + to + " shown" : "");
   byId("rows").replaceChildren(...answer.rows.map((r) =>
     el("li", {}, el("a", { href: "#pair=" + encodeURIComponent(r.id) },
-      el("span", { class: "name" }, r.name, el("span", { class: "soft" }, r.group !== r.name && " in " + r.group)), tags(r), el("span", { class: "title" }, r.title)))));
+      el("span", { class: "name" }, r.name, el("span", { class: "soft" }, r.group !== r.name && " in " + r.group)), tags(r), r.title && el("span", { class: "title" }, r.title)))));
   byId("rows").start = answer.from + 1;
   byId("earlier").disabled = answer.from === 0;
   byId("later").disabled = to >= answer.matching;
@@ -135,11 +139,13 @@ const ended = (side) => el("div", { class: "cell" }, el("p", { class: "by" }, el
 function checks(p) {
   const [a, b] = names(p);
   const side = (v, name) => el("div", { class: "cell" },
-    el("p", { class: "by" }, el("span", { class: "side" }, name + ": "), el("span", { class: "answer " + v.answer }, v.answer)), text(v.evidence));
-  return [el("h3", {}, "Checks"), el("div", { class: "view" }, head(a, b), p.checks.map((c) => [
-    el("p", { class: "ask" }, el("b", {}, c.check), c.item && " (item " + c.item + ")", " ", el("code", {}, c.asks)),
-    el("div", { class: "row " + (c.differs ? "differs" : "same") }, side(c.left, a), side(c.right, b)),
-  ]))];
+    el("p", { class: "by" }, el("span", { class: "side" }, name + ": "), v.answer ? el("span", { class: "answer " + v.answer }, v.answer) : "looks at"), text(v.evidence));
+  return [el("h3", {}, "Checks"),
+    p.blind && el("p", { class: "hint" }, "What the checks found on each side is shown after your verdict: it would lead you."),
+    el("div", { class: "view" }, head(a, b), p.checks.map((c) => [
+      el("p", { class: "ask" }, el("b", {}, c.check), c.item && " (item " + c.item + ")", " ", el("code", {}, c.asks), c.differs && tag("the sides differ")),
+      el("div", { class: "row " + (c.differs ? "differs" : "same") }, side(c.left, a), side(c.right, b)),
+    ]))];
 }
 
 function items(p) {
@@ -212,60 +218,131 @@ function cost(p) {
 }
 
 function told(p) {
-  if (!p.mine) return p.blind ? "" : "No verdict of yours yet.";
+  const open = unsaved(p) ? (p.mine ? " The note or severity is not saved yet: it is when you leave the field or the pair." : " The note and severity are kept for your verdict.") : "";
+  if (!p.mine) return (p.blind ? "" : "No verdict of yours yet.") + open;
   const s = p.sides;
   return "Saved: " + p.mine.choice + (p.mine.severity ? ", " + p.mine.severity : "") + (p.mine.blind ? "" : " (not blind)") +
-    (s ? ". Left was " + s.left.arm + ", right was " + s.right.arm + (s.cell ? ": a " + s.cell : "") + "." : ".");
+    (s ? ". Left was " + s.left.arm + ", right was " + s.right.arm + (s.cell ? ": a " + s.cell : "") + "." : ".") + open;
 }
 
+// remembered tells what an earlier night said of the disagreement: while the pair is
+// blind only that it did.
+function remembered(p) {
+  const m = p.remembered;
+  return el("div", { class: "memory" }, "The same disagreement was decided on an earlier night (" + m.run + ")",
+    m.choice && [": ", el("b", {}, m.choice), m.severity && ", " + m.severity, m.by && " by " + m.by, m.note && ": “" + m.note + "”"], ". ",
+    el("button", { type: "button", "aria-keyshortcuts": "y", onclick: () => decide({ remembered: true }) }, el("kbd", {}, "y"), p.blind ? " take that verdict unseen; it will not count as blind" : " the same again"));
+}
+
+const stale = (v) => el("p", { class: "memory stale" }, el("b", {}, "Stale: "), (v.mine ? "your verdict" : v.by ? v.by + "’s verdict" : "a verdict") +
+  (v.choice ? " (" + v.choice + (v.note ? ": “" + v.note + "”" : "") + ", " + v.at.slice(0, 10) + ")" : "") + " does not count any more, because " + v.why + ".");
+
+const differing = (p) => p.checks.filter((c) => c.differs);
+
 function verdictForm(p) {
-  const differing = p.checks.filter((c) => c.differs);
   const options = (list, chosen) => list.map(([value, label]) => el("option", { value, selected: value === chosen }, label));
   const others = (p.verdicts || []).filter((v) => !v.mine);
+  const fields = state.drafts.get(p.row.id) || kept(p);
+  const leaving = { oninput: () => retell(), onfocusout: () => inTurn(correct) };
   return el("section", { class: "verdict", "aria-labelledby": "verdict-title" },
-    p.remembered && !p.mine && el("div", { class: "memory" }, "The same disagreement was decided in " + p.remembered.run + ": ", el("b", {}, p.remembered.choice), p.remembered.severity && ", " + p.remembered.severity,
-      p.remembered.by && " by " + p.remembered.by, p.remembered.note && ": “" + p.remembered.note + "”", " ",
-      el("button", { type: "button", "aria-keyshortcuts": "y", onclick: () => decide({ remembered: true }) }, el("kbd", {}, "y"), " the same again")),
-    p.row.stale && el("p", { class: "memory" }, "An earlier verdict rests on evidence that has changed; it does not count."),
-    el("div", { class: "line" }, el("h3", { id: "verdict-title" }, "Verdict"),
-      p.choices.map((c, i) => el("button", { type: "button", "data-choice": c.value, "aria-keyshortcuts": c.key + " " + (i + 1), "aria-pressed": String(Boolean(p.mine) && p.mine.choice === c.label), onclick: () => decide({ choice: c.value }) }, el("kbd", {}, c.key), " " + c.label))),
+    el("p", { class: "told" }, ""),
+    el("div", { class: "line choices" }, el("h3", { id: "verdict-title", tabindex: "-1" }, "Verdict"),
+      p.choices.map((c, i) => el("button", { type: "button", "data-choice": c.value, "aria-keyshortcuts": c.key + " " + (i + 1), "aria-pressed": String(Boolean(p.mine) && p.mine.choice === c.label), onclick: () => choose(c.value) }, el("kbd", {}, c.key), " " + c.label))),
     el("div", { class: "line" },
-      el("label", {}, el("span", {}, "Severity ", el("kbd", {}, "s")), el("select", { id: "severity", "aria-keyshortcuts": "s" }, options([["", "none"], ["minor", "minor"], ["major", "major"], ["critical", "critical"]], p.mine ? p.mine.severity || "" : ""))),
-      differing.length > 1 && el("label", {}, "Wrong check", el("select", { id: "wrong-check" }, options([["", "which?"]].concat(differing.map((c) => [c.id, c.check])), p.mine && p.mine.check))),
-      el("label", { class: "wide" }, el("span", {}, "Note ", el("kbd", {}, "a")), el("textarea", { id: "note", rows: "1", maxlength: "4000", "aria-keyshortcuts": "a" }, p.mine && p.mine.note)),
+      differing(p).length > 1 && el("span", { id: "which-check", class: "group", hidden: !(p.mine && p.mine.check) },
+        el("label", {}, "Wrong check", el("select", { id: "wrong-check", "aria-describedby": "which-hint", onkeydown: enter, onkeypress: enter }, options([["", "which?"]].concat(differing(p).map((c) => [c.id, c.check])), p.mine && p.mine.check))),
+        el("button", { type: "button", id: "which", onclick: wrongCheck }, "is wrong"), el("span", { id: "which-hint", class: "hint" }, "or Enter")),
+      el("label", {}, el("span", {}, "Severity ", el("kbd", {}, "s")), el("select", { id: "severity", "aria-keyshortcuts": "s", ...leaving }, options([["", "none"], ["minor", "minor"], ["major", "major"], ["critical", "critical"]], fields.severity))),
+      el("label", { class: "wide" }, el("span", {}, "Note ", el("kbd", {}, "a")), el("textarea", { id: "note", rows: "1", maxlength: "4000", "aria-keyshortcuts": "a", ...leaving }, fields.note)),
       p.disputed && el("label", {}, el("input", { type: "checkbox", id: "settles" }), "this settles the dispute"),
       el("span", { class: "group" },
         el("button", { type: "button", "aria-keyshortcuts": "u", onclick: undo }, el("kbd", {}, "u"), " undo"),
-        el("button", { type: "button", "aria-keyshortcuts": "n", onclick: next }, el("kbd", {}, "n"), " next undecided"))),
-    el("p", { class: "told", role: "status" }, told(p)),
+        el("button", { type: "button", id: "next", "aria-keyshortcuts": "n", onclick: next }, el("kbd", {}, "n"), " next undecided"))),
     others.length > 0 && el("p", { class: "soft" }, "Others: " + others.map((v) => v.by + ": " + v.choice + (v.note ? " (“" + v.note + "”)" : "")).join("; ")));
 }
 
-function draw(p, keep) {
+// ---- notes and severities ----
+
+// kept is what the reviewer's verdict holds; written is what stands in the fields.
+const kept = (p) => ({ note: (p.mine && p.mine.note) || "", severity: (p.mine && p.mine.severity) || "" });
+const written = () => ({ note: byId("note").value.trim(), severity: byId("severity").value });
+
+function unsaved(p) {
+  if (!p || !byId("note")) return false;
+  const now = written(), held = kept(p);
+  return now.note !== held.note.trim() || now.severity !== held.severity;
+}
+
+function retell() {
+  const line = byId("pair").querySelector(".told");
+  if (line && state.pair) line.textContent = told(state.pair);
+}
+
+// correct adds a line to the log where the note or the severity of a decided pair was
+// changed; what was written on an undecided one waits for its verdict.
+async function correct() {
+  const p = state.pair;
+  if (!p || !byId("note")) return;
+  if (!unsaved(p)) { state.drafts.delete(p.row.id); return; }
+  const sent = written();
+  state.drafts.set(p.row.id, sent);
+  if (!p.mine) return;
+  const answer = await ask("/api/decide", { pair: p.row.id, corrects: true, ...sent });
+  state.drafts.delete(p.row.id);
+  if (state.pair !== p) return;
+  // The fields stay as they are: somebody may be writing in them again.
+  Object.assign(p, { mine: answer.mine, row: answer.row, verdicts: answer.verdicts, progress: answer.progress });
+  byId("pair").querySelector(".crumb .tags").replaceWith(tags(p.row));
+  retell();
+  hear(told(p));
+}
+
+// leave saves what is unsaved before the page goes on to something else.
+const leave = () => correct();
+
+window.addEventListener("beforeunload", (event) => {
+  if (state.drafts.size > 0 || unsaved(state.pair)) event.preventDefault();
+});
+window.addEventListener("pagehide", () => { correct().catch(() => {}); });
+
+// hear has a screen reader say what changed.
+const hear = (what) => { byId("heard").textContent = what; };
+
+// ---- drawing ----
+
+function draw(p, focus) {
   state.pair = p;
   showProgress(p.progress);
   const at = window.scrollY;
   byId("pair").replaceChildren(
     el("p", { class: "crumb" }, el("a", { href: "#", "aria-keyshortcuts": "q" }, "All pairs"), tags(p.row),
-      el("button", { type: "button", class: "jump", onclick: () => { const v = byId("pair").querySelector(".verdict"); v.scrollIntoView(); v.querySelector("button").focus({ preventScroll: true }); } }, "To the verdict")),
+      el("button", { type: "button", class: "jump", onclick: () => { byId("pair").querySelector(".verdict [data-choice]").focus(); } }, "To the verdict")),
     el("h2", { id: "pair-title", tabindex: "-1" }, p.row.name),
-    el("p", { class: "title" }, p.row.title),
+    ...[p.row.title && el("p", { class: "title" }, p.row.title), p.remembered && !p.mine && remembered(p), ...(p.stale || []).map(stale)].filter(Boolean),
     ...divergence(p).concat(checks(p), items(p), transcript(p)).filter(Boolean),
     contexts(p), ...(cost(p) || []), verdictForm(p));
   byId("list").hidden = true;
   byId("pair").hidden = false;
   document.title = p.row.name + " in doubletake review";
-  if (keep) {
+  retell();
+  if (focus) {
     window.scrollTo(0, at);
+    // What had the focus is gone: go on from where it makes sense.
+    byId(focus).focus({ preventScroll: true });
+    hear(told(p));
     return;
   }
+  hear("");
   state.seconds = 0;
   state.since = document.hidden ? 0 : performance.now();
   window.scrollTo(0, 0);
   byId("pair-title").focus({ preventScroll: true });
 }
 
-const showPair = async (id) => draw(await ask("/api/pair?" + query({ pair: id })), false);
+async function showPair(id) {
+  await leave();
+  draw(await ask("/api/pair?" + query({ pair: id })), "");
+}
 
 function looked() {
   return state.seconds + (state.since ? (performance.now() - state.since) / 1000 : 0);
@@ -279,23 +356,49 @@ function decide(what) {
   return inTurn(async () => {
     const p = state.pair;
     if (!p) return;
-    const body = { pair: p.row.id, seconds: Math.min(86400, looked()), note: byId("note").value.trim(), severity: byId("severity").value, ...what };
+    const body = { pair: p.row.id, seconds: Math.min(86400, looked()), ...written(), ...what };
     if (byId("settles") && byId("settles").checked) body.settles = true;
-    if (what.choice === "check_wrong") {
-      const differing = p.checks.filter((c) => c.differs);
-      body.check = byId("wrong-check") ? byId("wrong-check").value : (differing[0] || {}).id || "";
-    }
     const answer = await ask("/api/decide", body); // on the disk once it is here
+    state.drafts.delete(p.row.id);
     say("");
-    draw(answer, true);
+    draw(answer, "next");
   });
+}
+
+// choose is what a button or key of a choice does.
+function choose(choice) {
+  if (choice !== "check_wrong") return decide({ choice });
+  const list = differing(state.pair);
+  if (list.length === 1) return decide({ choice, check: list[0].id });
+  if (list.length === 0) return say("Not done: no check differs here.");
+  byId("which-check").hidden = false;
+  byId("wrong-check").focus();
+  return undefined;
+}
+
+function enter(event) {
+  if (event.key !== "Enter") return;
+  event.preventDefault(); // of opening the list
+  if (event.type === "keydown") wrongCheck();
+}
+
+// wrongCheck decides that the check that was chosen is wrong.
+function wrongCheck() {
+  const check = byId("wrong-check").value;
+  if (!check) return say("Choose the check that is wrong, then press Enter.");
+  return decide({ choice: "check_wrong", check });
 }
 
 function undo() {
   return inTurn(async () => {
+    const fields = state.pair && written();
     const answer = await ask("/api/undo", {});
     say("");
-    if (state.pair && state.pair.row.id === answer.row.id) return draw(answer, true);
+    if (state.pair && state.pair.row.id === answer.row.id) {
+      // What was noted waits for the next verdict, where none is left that holds one.
+      if (!answer.mine && (fields.note || fields.severity)) state.drafts.set(answer.row.id, fields);
+      return draw(answer, "verdict-title");
+    }
     location.hash = "#pair=" + encodeURIComponent(answer.row.id);
     return undefined;
   });
@@ -303,12 +406,15 @@ function undo() {
 
 function unblind() {
   return inTurn(async () => {
-    if (state.pair && state.pair.blind) draw(await ask("/api/unblind", { pair: state.pair.row.id }), true);
+    if (!state.pair || !state.pair.blind) return;
+    await leave();
+    draw(await ask("/api/unblind", { pair: state.pair.row.id }), "verdict-title");
   });
 }
 
 function move(fields) {
   return inTurn(async () => {
+    await leave();
     const answer = await ask("/api/next?" + query({ ...filters(), after: state.pair ? state.pair.row.id : "", ...fields }));
     if (answer.id === null) {
       say("");
@@ -327,8 +433,8 @@ const next = () => move({});
 
 const keyHelp = [
   ["l / r", "left is worse / right is worse (with named sides: w candidate worse, b candidate better)"], ["f, x", "both fine, both wrong"],
-  ["i, c, t", "fixture is wrong, check is wrong, can’t tell"], ["1 to 7", "the same, in the order of the buttons"], ["y", "the same verdict as on an earlier night"],
-  ["s", "severity: none, minor, major, critical"], ["a", "write a note; Escape leaves it"], ["u", "take your last verdict back"],
+  ["i, c, t", "fixture is wrong, check is wrong, can’t tell; where several checks differ, c goes to the choice of one, and Enter decides"], ["1 to 7", "the same, in the order of the buttons"], ["y", "the same verdict as on an earlier night, which then is not blind"],
+  ["s", "severity: none, minor, major, critical"], ["a", "write a note; Escape leaves it. On a decided pair a changed note or severity is saved when you leave the field or the pair"], ["u", "take your last verdict back"],
   ["n", "next undecided pair"], ["j, k", "the pair after, the pair before; in the list: down, up"], ["d", "to where they part"], ["v", "to the contexts"],
   ["Shift V", "name the sides before the verdict, which then is not blind"], ["q", "back to the list"], ["?", "this help"],
 ];
@@ -343,10 +449,10 @@ function act(key) {
     return undefined;
   }
   const choice = state.pair.choices.find((c, i) => c.key === key || String(i + 1) === key);
-  if (choice) return decide({ choice: choice.value });
+  if (choice) return choose(choice.value);
   switch (key) {
     case "y": return state.pair.remembered && !state.pair.mine ? decide({ remembered: true }) : undefined;
-    case "s": { const s = byId("severity"); s.selectedIndex = (s.selectedIndex + 1) % s.options.length; return undefined; }
+    case "s": { const s = byId("severity"); s.selectedIndex = (s.selectedIndex + 1) % s.options.length; retell(); hear("Severity: " + (s.value || "none")); return undefined; }
     case "a": return byId("note").focus();
     case "j": return move({ any: 1 });
     case "k": return move({ any: 1, back: 1 });
