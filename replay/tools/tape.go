@@ -1,5 +1,3 @@
-// Package tools answers the tool calls of replayed episodes: from the tape of what
-// was recorded, else from stubs that the fixture names. It runs nothing.
 package tools
 
 import (
@@ -11,13 +9,14 @@ import (
 	"github.com/doubletake-dev/doubletake/replay"
 )
 
-// MissText is what the agent gets for a call that neither tape nor stub answers.
+// MissText is what the agent gets for a call that nothing answers.
 const MissText = "[no recorded result for this call]"
 
 // Tape answers calls from a recording by tool name and canonical arguments, in the
 // order in which the recording made them.
 type Tape struct {
 	mu      sync.Mutex
+	fixture *fixtures.Fixture
 	results map[tapeKey][]string
 	stubs   []stub
 }
@@ -32,14 +31,19 @@ type stub struct {
 // NewTape returns the tape of a recording for an agent that goes on after the fork.
 // Calls made after the fork are answered by what the recording got after the fork,
 // in order; the last result answers further calls; a call that the recording made
-// only before the fork is answered by its last result there.
+// only before the fork is answered by its last result there. What the tape does not
+// hold the fixture's stubs answer.
 func NewTape(f *fixtures.Fixture, rec *fixtures.Recording, fork int) (replay.Tools, error) {
-	t := &Tape{results: map[tapeKey][]string{}}
+	return newTape(f, rec, fork)
+}
+
+func newTape(f *fixtures.Fixture, rec *fixtures.Recording, fork int) (*Tape, error) {
+	t := &Tape{fixture: f, results: map[tapeKey][]string{}}
 	before := map[tapeKey]string{}
 	open := map[string]tapeKey{}
 	for _, m := range rec.Messages {
 		for _, call := range m.ToolCalls {
-			open[call.ID] = tapeKey{call.Name, fixtures.CanonicalArguments(call.Arguments)}
+			open[call.ID] = t.key(call)
 		}
 		if m.Role != fixtures.RoleTool {
 			continue
@@ -68,11 +72,38 @@ func NewTape(f *fixtures.Fixture, rec *fixtures.Recording, fork int) (replay.Too
 	return t, nil
 }
 
+func (t *Tape) key(call fixtures.ToolCall) tapeKey {
+	return tapeKey{call.Name, t.fixture.CanonicalCall(call.Name, call.Arguments)}
+}
+
 // Call answers one call.
-func (t *Tape) Call(_ context.Context, call replay.ToolCall) (*replay.ToolResult, error) {
-	if result, ok := t.next(tapeKey{call.Name, fixtures.CanonicalArguments(call.Arguments)}); ok {
+func (t *Tape) Call(ctx context.Context, call replay.ToolCall) (*replay.ToolResult, error) {
+	return ask(ctx, call, t.recorded, t.stubbed)
+}
+
+// source answers a call, or returns nil where it has no answer.
+type source func(context.Context, replay.ToolCall) (*replay.ToolResult, error)
+
+// ask asks sources in their order. What none of them answers is a miss.
+func ask(ctx context.Context, call replay.ToolCall, sources ...source) (*replay.ToolResult, error) {
+	for _, s := range sources {
+		if result, err := s(ctx, call); result != nil || err != nil {
+			return result, err
+		}
+	}
+	return &replay.ToolResult{Content: MissText, Source: replay.Miss}, nil
+}
+
+// recorded answers from the recording.
+func (t *Tape) recorded(_ context.Context, call replay.ToolCall) (*replay.ToolResult, error) {
+	if result, ok := t.next(t.key(call.ToolCall)); ok {
 		return &replay.ToolResult{Content: result, Source: replay.FromTape}, nil
 	}
+	return nil, nil
+}
+
+// stubbed answers from the stubs.
+func (t *Tape) stubbed(_ context.Context, call replay.ToolCall) (*replay.ToolResult, error) {
 	action := fixtures.Action{Tool: call.Name, Arguments: call.Arguments, Step: call.Step, Turn: call.Turn}
 	for _, s := range t.stubs {
 		// A stub that can't make sense of the call isn't meant for it.
@@ -80,7 +111,7 @@ func (t *Tape) Call(_ context.Context, call replay.ToolCall) (*replay.ToolResult
 			return &replay.ToolResult{Content: s.result, Source: replay.FromStub}, nil
 		}
 	}
-	return &replay.ToolResult{Content: MissText, Source: replay.Miss}, nil
+	return nil, nil
 }
 
 func (t *Tape) next(key tapeKey) (string, bool) {
