@@ -39,8 +39,6 @@ type CompactRequest struct {
 	// Seed and Replicate go into the requests of a compactor that asks a model.
 	Seed      int
 	Replicate int
-	// Fresh asks for model answers of the provider's own, not stored ones.
-	Fresh bool
 	// PriorState is what the compaction before this one returned as State.
 	PriorState json.RawMessage
 	// Recorded is what the recorded agent kept at this point, or nil.
@@ -56,6 +54,38 @@ type CompactMessage struct {
 	// SourceIDs are the messages that a summary was made from, where known.
 	SourceIDs []string
 }
+
+// NativeField is the extra field of a message that holds it as a provider made it: a
+// compaction item of OpenAI's Responses API, a compaction block of Anthropic's Messages
+// API. NativeOfField names the provider. A model of that provider sends the item
+// unchanged in place of the message's content; every other one reads the content.
+const (
+	NativeField   = "native"
+	NativeOfField = "native_of"
+)
+
+// The providers whose native items are known.
+const (
+	NativeOpenAI    = "openai"
+	NativeAnthropic = "anthropic"
+)
+
+// Native is a message as that provider made it, or nil for a message like any other.
+func Native(m *fixtures.Message, provider string) json.RawMessage {
+	if string(m.Extra[NativeOfField]) != `"`+provider+`"` {
+		return nil
+	}
+	return m.Extra[NativeField]
+}
+
+// NativeExtra are the extra fields of a message that a provider made.
+func NativeExtra(provider string, item json.RawMessage) map[string]json.RawMessage {
+	return map[string]json.RawMessage{NativeField: item, NativeOfField: json.RawMessage(`"` + provider + `"`)}
+}
+
+// IsOpaque says whether a message of a stored context is one that only its provider can
+// read.
+func IsOpaque(m *fixtures.Message) bool { return string(m.Extra[KindField]) == `"`+KindOpaque+`"` }
 
 // The kinds of messages in a compactor's output.
 const (
@@ -99,6 +129,9 @@ type Compaction struct {
 	// Instructions is what the summariser was told to do, beside the messages; empty
 	// where nothing was summarised or the compactor doesn't tell.
 	Instructions string
+	// Injected says which failure of its model the compactor was given on purpose; empty
+	// for none.
+	Injected string
 }
 
 // CompactorIdentity is how a compactor names itself.

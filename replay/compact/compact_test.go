@@ -93,6 +93,10 @@ func TestDigestNamesWhatTheOutputDependsOn(t *testing.T) {
 		"ends":      digest("keep-ends", compact.Options{}),
 		"clear 3":   digest("clear-tool-results", compact.Options{}),
 		"clear 4":   digest("clear-tool-results", compact.Options{Keep: 4}),
+		"uses":      digest("clear-tool-results", compact.Options{ToolUses: 4}),
+		"at least":  digest("clear-tool-results", compact.Options{ClearAtLeast: 4}),
+		"exclude":   digest("clear-tool-results", compact.Options{ExcludeTools: []string{"a"}}),
+		"inputs":    digest("clear-tool-results", compact.Options{ClearToolInputs: true}),
 		"summarize": digest("summarize", compact.Options{}),
 		"prompt":    digest("summarize", compact.Options{Prompt: "Sum up."}),
 		"keep":      digest("summarize", compact.Options{Keep: 6}),
@@ -230,6 +234,61 @@ func TestClearToolResults(t *testing.T) {
 	}
 }
 
+// TestClearToolResultsOptions are the options of the context editing that Anthropic
+// documents as clear_tool_uses_20250919.
+func TestClearToolResultsOptions(t *testing.T) {
+	big, path := strings.Repeat("output ", 20), strings.Repeat("d/", 20)+"a.go"
+	req := request(0, "u go", "c k1 read", "r k1 "+big, "c k2 write", "r k2 "+big, "c k3 read", "r k3 "+big, "a done")
+	for i := range req.Messages {
+		for k := range req.Messages[i].ToolCalls {
+			req.Messages[i].ToolCalls[k].Arguments = json.RawMessage(`{"path":"` + path + `"}`)
+		}
+	}
+	saves := compact.RoughCounter{}.Count(req.Messages[2].Message) - compact.RoughCounter{}.Count(fixtures.Message{Content: "[tool result cleared]"})
+	for _, c := range []struct {
+		what    string
+		options compact.Options
+		want    string // ids, or the status with a part of the reason
+	}{
+		{"keep", compact.Options{Keep: 1}, "m1 m2 s0-m3 m4 s0-m5 m6 m7 m8"},
+		{"too few calls", compact.Options{Keep: 1, ToolUses: 3}, "unchanged: the context holds 3 tool calls, and 3 are left alone"},
+		{"enough calls", compact.Options{Keep: 1, ToolUses: 2}, "m1 m2 s0-m3 m4 s0-m5 m6 m7 m8"},
+		{"an excluded tool", compact.Options{Keep: 1, ExcludeTools: []string{"write"}}, "m1 m2 s0-m3 m4 m5 m6 m7 m8"},
+		{"every tool excluded", compact.Options{Keep: 1, ExcludeTools: []string{"write", "read"}}, "unchanged: nothing to clear"},
+		{"too little to save", compact.Options{Keep: 2, ClearAtLeast: saves + 1}, fmt.Sprintf("unchanged: clearing would save %d tokens, and it has to be %d at least", saves, saves+1)},
+		{"enough to save", compact.Options{Keep: 2, ClearAtLeast: saves}, "m1 m2 s0-m3 m4 m5 m6 m7 m8"},
+		{"inputs, too", compact.Options{Keep: 1, ClearToolInputs: true}, "m1 s0-m2 s0-m3 s0-m4 s0-m5 m6 m7 m8"},
+		{"inputs, but of an excluded tool", compact.Options{Keep: 1, ClearToolInputs: true, ExcludeTools: []string{"write"}}, "m1 s0-m2 s0-m3 m4 m5 m6 m7 m8"},
+	} {
+		out, err := mustNew(t, "clear-tool-results", c.options).Compact(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ids(out.Messages)
+		if out.Status != replay.Compacted {
+			got = string(out.Status) + ": " + out.Reason
+		}
+		if got != c.want && (out.Status == replay.Compacted || !strings.HasPrefix(c.want, "unchanged: ") || !strings.Contains(got, strings.TrimPrefix(c.want, "unchanged: "))) {
+			t.Errorf("%s: %s, want %s", c.what, got, c.want)
+		}
+		if err := compacttest.Check(req, out); err != nil {
+			t.Errorf("%s: %v", c.what, err)
+		}
+		for _, m := range out.Messages {
+			for _, call := range m.ToolCalls {
+				if cleared := string(call.Arguments) == "{}"; cleared != (m.Kind == replay.KindSummary) {
+					t.Errorf("%s: message %s has the arguments %s", c.what, m.ID, call.Arguments)
+				}
+			}
+		}
+	}
+	for _, options := range []compact.Options{{ToolUses: -1}, {ClearAtLeast: -1}} {
+		if _, err := compact.New("clear-tool-results", options); err == nil {
+			t.Errorf("%+v is taken", options)
+		}
+	}
+}
+
 func TestKeepEndsCountsOnFromItsLastNote(t *testing.T) {
 	lines := []string{"u one", "a two", "u three", "a four", "u five", "a six", "u seven", "a eight"}
 	c := mustNew(t, "keep-ends", compact.Options{Counter: perMessage{}})
@@ -354,7 +413,11 @@ func TestProperties(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				req := anyRequest(t)
-				c, err := compact.New(name, compact.Options{Model: says("Goal: something short."), Keep: rapid.IntRange(0, 6).Draw(t, "keep")})
+				c, err := compact.New(name, compact.Options{
+					Model: says("Goal: something short."), Keep: rapid.IntRange(0, 6).Draw(t, "keep"),
+					ToolUses: rapid.IntRange(0, 3).Draw(t, "uses"), ClearAtLeast: rapid.IntRange(0, 90).Draw(t, "at least"),
+					ClearToolInputs: rapid.Bool().Draw(t, "inputs"), ExcludeTools: rapid.SliceOfN(rapid.Just("t"), 0, 1).Draw(t, "exclude"),
+				})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -13,11 +13,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
+	"github.com/doubletake-dev/doubletake/replay/command"
 )
 
 // ExecOptions say how to run a compactor that is a command.
@@ -52,7 +52,9 @@ const (
 
 // Exec is a compactor that is a command: at every compaction it runs, reads the
 // request as one JSON object on stdin and prints its answer as one JSON object.
-// What goes wrong with it, from a bad exit status to a hang, is its [replay.Failed].
+// What goes wrong with it, from a bad exit status to a hang, is its [replay.Failed]. What it
+// started and left running is killed with it, but for what left its process group; how much
+// memory it takes is not bounded.
 type Exec struct {
 	driver
 	options ExecOptions
@@ -170,13 +172,13 @@ func (e *Exec) Compact(ctx context.Context, req *replay.CompactRequest) (*replay
 	running, kill := context.WithCancelCause(limited)
 	defer kill(nil)
 
-	stdout := &cappedBuffer{limit: maxAnswer, full: func() { kill(errTooMuch) }}
-	stderr := &tailBuffer{limit: maxStderr}
+	stdout := command.NewCapped(maxAnswer, errTooMuch, func() { kill(errTooMuch) })
+	stderr := command.NewTail(maxStderr)
 	cmd := exec.CommandContext(running, e.options.Command[0], e.options.Command[1:]...)
 	cmd.Dir, cmd.Env = e.options.Dir, e.env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, stderr
 	cmd.WaitDelay = pipeDelay
-	ownGroup(cmd)
+	command.OwnGroup(cmd)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -184,15 +186,15 @@ func (e *Exec) Compact(ctx context.Context, req *replay.CompactRequest) (*replay
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if worldsFault(err) {
+		if command.WorldsFault(err) {
 			return nil, fmt.Errorf("starting the compactor %s: %w", e.options.Name, err)
 		}
 		return e.failed(fmt.Sprintf("the compactor could not be started: %v", err), stderr), nil
 	}
 	err = cmd.Wait()
+	_ = command.KillGroup(cmd) // what it started and left behind; mostly there is nothing
 	if errors.Is(err, exec.ErrWaitDelay) {
-		killGroup(cmd) // something that it started still holds its pipes
-		err = nil
+		err = nil // something that it started held its pipes
 	}
 	switch cause := context.Cause(running); {
 	case ctx.Err() != nil:
@@ -207,7 +209,7 @@ func (e *Exec) Compact(ctx context.Context, req *replay.CompactRequest) (*replay
 	case err != nil:
 		return nil, fmt.Errorf("running the compactor %s: %w", e.options.Name, err)
 	}
-	out, err := e.read(stdout.buf.Bytes(), req)
+	out, err := e.read(stdout.Bytes(), req)
 	if err != nil {
 		return e.failed(err.Error(), stderr), nil
 	}
@@ -215,9 +217,9 @@ func (e *Exec) Compact(ctx context.Context, req *replay.CompactRequest) (*replay
 }
 
 // failed is a finding about the command, with the end of what it said on stderr.
-func (e *Exec) failed(reason string, stderr *tailBuffer) *replay.Compaction {
+func (e *Exec) failed(reason string, stderr *command.Tail) *replay.Compaction {
 	// Before it is cut, so that no part of a secret is left.
-	said := bytes.TrimSpace(e.blank(stderr.all()))
+	said := bytes.TrimSpace(e.blank(stderr.All()))
 	if len(said) > 0 {
 		reason += "; stderr: " + strings.ToValidUTF8(string(tail(said, stderrInReason)), "\ufffd")
 	}
@@ -265,50 +267,4 @@ func fileDigest(path string) string {
 		return "unreadable"
 	}
 	return hex.EncodeToString(sum.Sum(nil))
-}
-
-// cappedBuffer holds what is written to it, up to a limit.
-type cappedBuffer struct {
-	buf   bytes.Buffer
-	limit int
-	full  func()
-}
-
-func (b *cappedBuffer) Write(p []byte) (int, error) {
-	if b.buf.Len()+len(p) > b.limit {
-		b.full()
-		return 0, errTooMuch
-	}
-	return b.buf.Write(p)
-}
-
-// tailBuffer holds the end of what is written to it.
-type tailBuffer struct {
-	mu    sync.Mutex
-	buf   []byte
-	limit int
-}
-
-func (b *tailBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.buf = append(b.buf, p...)
-	if extra := len(b.buf) - b.limit; extra > 0 {
-		b.buf = append(b.buf[:0], b.buf[extra:]...)
-	}
-	return len(p), nil
-}
-
-// all is a copy of what it holds.
-func (b *tailBuffer) all() []byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return bytes.Clone(b.buf)
-}
-
-// reset forgets what was written.
-func (b *tailBuffer) reset() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.buf = b.buf[:0]
 }

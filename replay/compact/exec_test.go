@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -247,6 +249,114 @@ func TestExecTooMuchOutput(t *testing.T) {
 	out, err := script(t, "yes", compact.ExecOptions{}).Compact(t.Context(), request(0, "u one"))
 	if err != nil || out.Status != replay.Failed || !strings.Contains(out.Reason, "printed more than 64 MiB") {
 		t.Fatalf("%+v, %v", out, err)
+	}
+}
+
+// TestExecLeavesNothingBehind is a command that ends well and leaves a child that holds
+// none of its pipes: nobody would wait for it, and it has to go.
+func TestExecLeavesNothingBehind(t *testing.T) {
+	pid := filepath.Join(t.TempDir(), "pid")
+	c := script(t, "cat >/dev/null; sleep 1000 </dev/null >/dev/null 2>&1 & echo $! >'"+pid+"'; echo '{\"status\":\"unchanged\",\"reason\":\"fine\"}'", compact.ExecOptions{})
+	out, err := c.Compact(t.Context(), request(0, "u one"))
+	if err != nil || out.Reason != "fine" {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	data, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertGone(t, strings.TrimSpace(string(data)))
+}
+
+// TestExecPrintsAGigabyte holds no more of what a command prints than an answer or a
+// reason may have.
+func TestExecPrintsAGigabyte(t *testing.T) {
+	const most = 400 << 20 // bytes allocated in all; a buffer of 64 MiB doubles on its way
+	for what, c := range map[string]struct{ script, want string }{
+		"stdout": {"head -c 1073741824 /dev/zero", "printed more than 64 MiB"},
+		"stderr": {"cat >/dev/null; head -c 1073741824 /dev/zero >&2; echo last words >&2; exit 1", "last words"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		out, err := script(t, c.script, compact.ExecOptions{}).Compact(t.Context(), request(0, "u one"))
+		runtime.ReadMemStats(&after)
+		if err != nil || out.Status != replay.Failed || !strings.Contains(out.Reason, c.want) || len(out.Reason) > 16<<10 {
+			t.Errorf("%s: %+v, %v", what, out, err)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > most {
+			t.Errorf("%s: it took %d MiB", what, used>>20)
+		}
+	}
+}
+
+// TestExecLeaksNoFiles: neither does a command get files that are open here, nor does a
+// run leave one open, however it ends.
+func TestExecLeaksNoFiles(t *testing.T) {
+	const list = "/proc/self/fd"
+	if _, err := os.ReadDir(list); err != nil {
+		t.Skip("this system does not list open files in " + list)
+	}
+	file, err := os.Create(filepath.Join(t.TempDir(), "held-open"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	out, err := script(t, "cat >/dev/null; for f in /proc/$$/fd/*; do readlink $f; done >&2; exit 1", compact.ExecOptions{}).Compact(t.Context(), request(0, "u one"))
+	if err != nil || !strings.Contains(out.Reason, "compactor.sh") || strings.Contains(out.Reason, "held-open") {
+		t.Errorf("the command holds files of ours: %+v, %v", out, err)
+	}
+	count := func() int {
+		entries, err := os.ReadDir(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	before := count()
+	for range 5 {
+		for _, text := range []string{printing(`{"status":"unchanged"}`), "exit 3", "yes | head -c 1000000 >&2", "sleep 1000"} {
+			if _, err := script(t, text, compact.ExecOptions{Timeout: 100 * time.Millisecond}).Compact(t.Context(), request(0, "u one")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if after := count(); after > before {
+		t.Errorf("%d open files before, %d after", before, after)
+	}
+}
+
+// TestExecPython drives a compactor written in Python.
+func TestExecPython(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no python3 here")
+	}
+	path := filepath.Join(t.TempDir(), "compact.py")
+	const text = `import json, sys
+request = json.load(sys.stdin)
+kept = [m for m in request["messages"] if m["role"] == "user"]
+rest = [m["id"] for m in request["messages"] if m["role"] != "user"]
+json.dump({
+    "status": "compacted",
+    "messages": [{"role": "user", "kind": "summary", "content": "%d turns were left out" % len(rest), "source_ids": rest}] + kept,
+    "compactor": {"name": "users-only", "version": "1"},
+    "state": {"seen": (request["prior_state"] or {"seen": 0})["seen"] + 1},
+}, sys.stdout)
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	newPython := func(t *testing.T) replay.Compactor {
+		c, err := compact.NewExec(compact.ExecOptions{Command: []string{"python3", path}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	req := request(0, "u never push", "a fine", "u go on", "a ünïcode 好")
+	req.PriorState = json.RawMessage(`{"seen":1}`)
+	out, err := newPython(t).Compact(t.Context(), req)
+	if err != nil || ids(out.Messages) != "s0-0 m1 m3" || string(out.State) != `{"seen": 2}` || out.Identity.Name != "users-only" {
+		t.Errorf("%+v, %v", out, err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
+	"github.com/doubletake-dev/doubletake/replay/command"
 )
 
 // Process is a compactor that is a command that stays: it reads one request a line
@@ -146,18 +147,18 @@ func (p *Process) start() (failed *replay.Compaction, err error) {
 	case err == nil:
 		p.running = running
 		return nil, nil
-	case worldsFault(err):
+	case command.WorldsFault(err):
 		return nil, fmt.Errorf("starting the compactor %s: %w", p.exec.name, err)
 	}
-	return p.exec.failed(fmt.Sprintf("the compactor could not be started: %v", err), new(tailBuffer)), nil
+	return p.exec.failed(fmt.Sprintf("the compactor could not be started: %v", err), command.NewTail(0)), nil
 }
 
 // end ends the process and its children. Where grace is positive it closes stdin and
 // leaves them that long first.
-func (p *Process) end(grace time.Duration) *tailBuffer {
+func (p *Process) end(grace time.Duration) *command.Tail {
 	running := p.running
 	if running == nil {
-		return new(tailBuffer)
+		return command.NewTail(0)
 	}
 	p.running = nil
 	running.stop(grace)

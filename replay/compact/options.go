@@ -22,6 +22,17 @@ type Options struct {
 	// Keep is how many of the newest turns (summarize, ledger: 4) or tool results
 	// (clear-tool-results: 3) stay as they are; 0 is the default.
 	Keep int
+	// ToolUses is how many tool calls a context may hold that clear-tool-results leaves
+	// alone; 0 clears in any.
+	ToolUses int
+	// ClearAtLeast is how many tokens clear-tool-results must save, or it leaves the
+	// context alone; 0 for any number.
+	ClearAtLeast int
+	// ExcludeTools are the tools whose results clear-tool-results never clears.
+	ExcludeTools []string
+	// ClearToolInputs has clear-tool-results clear the arguments of a call with its
+	// result.
+	ClearToolInputs bool
 	// Counter counts tokens; nil is [RoughCounter].
 	Counter replay.Counter
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"github.com/doubletake-dev/doubletake/replay/command"
 )
 
 // process is a command that runs and answers line by line.
@@ -17,7 +19,7 @@ type process struct {
 	killed <-chan struct{}
 	stdin  io.WriteCloser
 	stdout *os.File
-	stderr *tailBuffer
+	stderr *command.Tail
 	lines  chan printedLine // closed at the end of stdout
 	ended  chan struct{}    // closed when the command has ended
 	exit   error            // how, nil for status 0; not before ended is closed
@@ -40,14 +42,14 @@ func startProcess(e *Exec) (*process, error) {
 	defer end.Close()
 	ctx, kill := context.WithCancel(context.Background())
 	p := &process{
-		kill: kill, killed: ctx.Done(), stdout: stdout, stderr: &tailBuffer{limit: maxStderr},
+		kill: kill, killed: ctx.Done(), stdout: stdout, stderr: command.NewTail(maxStderr),
 		lines: make(chan printedLine), ended: make(chan struct{}),
 	}
 	p.cmd = exec.CommandContext(ctx, e.options.Command[0], e.options.Command[1:]...)
 	p.cmd.Dir, p.cmd.Env = e.options.Dir, e.env
 	p.cmd.Stdout, p.cmd.Stderr = end, p.stderr
 	p.cmd.WaitDelay = pipeDelay
-	ownGroup(p.cmd)
+	command.OwnGroup(p.cmd)
 	if p.stdin, err = p.cmd.StdinPipe(); err == nil {
 		err = p.cmd.Start()
 	}
@@ -104,7 +106,7 @@ func readLine(reader *bufio.Reader, limit int) ([]byte, error) {
 // ask sends a request and waits for a line. The error is errEnded or a finding; after
 // one the process is of no more use.
 func (p *process) ask(ctx context.Context, request []byte) ([]byte, error) {
-	p.stderr.reset()
+	p.stderr.Reset()
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -116,7 +118,7 @@ func (p *process) ask(ctx context.Context, request []byte) ([]byte, error) {
 	case line, ok = <-p.lines:
 	case <-p.ended:
 		// A child may hold stdout, and the answer may still be in it.
-		_ = killGroup(p.cmd)
+		_ = command.KillGroup(p.cmd)
 		select {
 		case line, ok = <-p.lines:
 		case <-ctx.Done():
@@ -177,6 +179,6 @@ func (p *process) stop(grace time.Duration) {
 	}
 	p.kill()
 	<-p.ended
-	_ = killGroup(p.cmd) // children that it left behind
+	_ = command.KillGroup(p.cmd) // children that it left behind
 	p.stdout.Close()
 }

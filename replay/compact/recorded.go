@@ -48,17 +48,12 @@ func missing(req *replay.CompactRequest) string {
 	switch {
 	case c == nil:
 		return fmt.Sprintf("the recording holds no compaction after turn %d", req.AfterTurn)
-	case string(c.Extra["opaque"]) == "true" || slices.ContainsFunc(c.Context, isOpaque):
+	case string(c.Extra["opaque"]) == "true" || slices.ContainsFunc(c.Context, func(m fixtures.Message) bool { return replay.IsOpaque(&m) }):
 		return fmt.Sprintf("the compaction recorded after turn %d is opaque: only its provider can read what the agent kept", c.AfterTurn)
 	case string(c.Extra["empty"]) == "true" || len(c.Context) == 0:
 		return fmt.Sprintf("the recording does not hold what the agent kept in its compaction after turn %d", c.AfterTurn)
 	}
 	return ""
-}
-
-// isOpaque tells the marker of a compaction that only its provider can read.
-func isOpaque(m fixtures.Message) bool {
-	return string(m.Extra[replay.KindField]) == `"`+replay.KindOpaque+`"`
 }
 
 // Digest names what the output depends on.

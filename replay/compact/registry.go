@@ -35,6 +35,9 @@ func New(name string, options Options) (replay.Compactor, error) {
 	if options.Keep < 0 {
 		return nil, fmt.Errorf("compactor %q: keep is %d, want a number from 1, or 0 for the default", name, options.Keep)
 	}
+	if options.ToolUses < 0 || options.ClearAtLeast < 0 {
+		return nil, fmt.Errorf("compactor %q: tool_uses is %d and clear_at_least is %d, want numbers from 0", name, options.ToolUses, options.ClearAtLeast)
+	}
 	if NeedsModel(name) && options.Model == nil {
 		return nil, fmt.Errorf("compactor %q writes its summary with a model, and none is given", name)
 	}

@@ -90,5 +90,8 @@ func contentHash(m *fixtures.Message) fixtures.Hash {
 		}
 		parts = append(parts, c.ID, c.Name, arguments)
 	}
+	if native := m.Extra[replay.NativeField]; native != nil { // two of them may share a marker
+		parts = append(parts, "native", string(native))
+	}
 	return digestOf(parts...)
 }

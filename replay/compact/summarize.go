@@ -173,7 +173,7 @@ func (s *summariser) write(ctx context.Context, req *replay.CompactRequest, olde
 			{Role: fixtures.RoleSystem, Content: s.prompt},
 			{Role: fixtures.RoleUser, Content: fence(Transcript(older)) + "\n\n" + closing},
 		},
-		Seed: req.Seed, MaxTokens: limit, Replicate: req.Replicate, Fresh: req.Fresh,
+		Seed: req.Seed, MaxTokens: limit, Replicate: req.Replicate,
 	})
 	if err != nil {
 		return "", fmt.Errorf("compactor %s: asking %s for a summary: %w", s.name, name, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -47,6 +48,7 @@ func (j *Judge) controls(ctx context.Context, folder *replay.Folder, record *rep
 	}
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, j.Concurrency))
+	var left atomic.Bool
 	for _, planted := range plants() {
 		for i, source := range j.draw(record, planted) {
 			id := fmt.Sprintf("%s-%d", planted.kind, i+1)
@@ -54,6 +56,10 @@ func (j *Judge) controls(ctx context.Context, folder *replay.Folder, record *rep
 				continue
 			}
 			group.Go(func() error {
+				if replay.Drained(j.Drain) {
+					left.Store(true)
+					return nil
+				}
 				control, err := j.control(inner, record, id, planted, source)
 				if err != nil {
 					return err
@@ -62,7 +68,11 @@ func (j *Judge) controls(ctx context.Context, folder *replay.Folder, record *rep
 			})
 		}
 	}
-	return group.Wait()
+	err := group.Wait()
+	if err == nil && left.Load() {
+		return replay.ErrInterrupted
+	}
+	return err
 }
 
 // source is an item with where it was stated.

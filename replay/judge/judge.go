@@ -33,6 +33,16 @@ type Judge struct {
 	Skip func(*replay.Episode, *replay.CompactionRecord) bool
 	// Progress hears how many of the decisions are judged; may be nil.
 	Progress func(done, total int)
+	// Insider is a model that can read a context that holds opaque messages, because it is
+	// of the provider that made them; nil where there is none, and then what does not
+	// stand readable in such a context is unscored. InsiderName is its name.
+	Insider     replay.Model
+	InsiderName string
+	// Drain is closed when no further question is to be asked; what is in flight ends.
+	// Nil for never.
+	Drain <-chan struct{}
+
+	pending sync.Map // of questions, by their hash
 }
 
 // decision is one item at one compaction of one episode.
@@ -63,9 +73,10 @@ func readEvidence(record *replay.Record, e *replay.Episode, c *replay.Compaction
 // verdict yet, and journals the verdicts episode by episode. An item counts at a
 // compaction that ran and that comes after the item's turn.
 //
-// It returns early only when the context ends or the folder cannot be written; a
-// fault of the judge's provider, or a context that can't be read, makes an item
-// unscored. What was answered before it returns is journaled.
+// It returns early only when the context ends, when it is drained, with
+// [replay.ErrInterrupted], or when the folder cannot be written; a fault of the judge's
+// provider, or a context that can't be read, makes an item unscored. What was answered
+// before it returns is journaled.
 func (j *Judge) Run(ctx context.Context, folder *replay.Folder) error {
 	record, err := replay.ReadRecord(folder.Dir)
 	if err != nil {
@@ -83,25 +94,33 @@ func (j *Judge) Run(ctx context.Context, folder *replay.Folder) error {
 	// too few of their own to keep a provider busy.
 	slots := make(chan struct{}, max(1, j.Concurrency))
 	var mu sync.Mutex
-	done := 0
+	done, left := 0, 0
 	group, inner := errgroup.WithContext(ctx)
 	for _, decisions := range todo {
 		group.Go(func() error {
-			err := j.judge(inner, folder, record, decisions, slots)
+			decided, err := j.judge(inner, folder, record, decisions, slots)
 			mu.Lock()
 			defer mu.Unlock()
-			done += len(decisions)
+			done += decided
+			left += len(decisions) - decided
 			if err == nil && j.Progress != nil {
 				j.Progress(done, total)
 			}
 			return err
 		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if left > 0 {
+		return replay.ErrInterrupted
+	}
+	return nil
 }
 
-// judge finds and journals the verdicts of one episode.
-func (j *Judge) judge(ctx context.Context, folder *replay.Folder, record *replay.Record, decisions []decision, slots chan struct{}) error {
+// judge finds and journals the verdicts of one episode, and returns how many it found:
+// all of them, unless it is drained.
+func (j *Judge) judge(ctx context.Context, folder *replay.Folder, record *replay.Record, decisions []decision, slots chan struct{}) (int, error) {
 	judgements := make([]*replay.Judgement, len(decisions))
 	group, inner := errgroup.WithContext(ctx)
 	for i, d := range decisions {
@@ -112,13 +131,16 @@ func (j *Judge) judge(ctx context.Context, folder *replay.Folder, record *replay
 			case <-inner.Done():
 				return context.Cause(inner)
 			}
+			if replay.Drained(j.Drain) {
+				return nil
+			}
 			judgements[i], err = j.decide(inner, record, d)
 			return err
 		})
 	}
 	err := group.Wait()
 	decided := slices.DeleteFunc(judgements, func(j *replay.Judgement) bool { return j == nil })
-	return errors.Join(err, folder.Judgements.Append(decided...))
+	return len(decided), errors.Join(err, folder.Judgements.Append(decided...))
 }
 
 // open lists the decisions without a scored verdict, by episode.
@@ -233,6 +255,9 @@ func contents(messages []fixtures.Message) []string {
 // ask asks the judge about a statement and the item's probe.
 func (j *Judge) ask(ctx context.Context, record *replay.Record, judgement *replay.Judgement, messages []fixtures.Message, statement string, item *fixtures.Item) error {
 	judgement.Judge = record.Run.Plan.Lineage.Judge()
+	if opaque(messages) {
+		return j.askInside(ctx, record, judgement, messages, statement, item)
+	}
 	if j.Name == replay.CoverageJudge {
 		judgement.Verdict = replay.Absent
 		if fixtures.Coverage(statement, contents(messages)...) >= fixtures.CoverageFloor {
@@ -240,12 +265,11 @@ func (j *Judge) ask(ctx context.Context, record *replay.Record, judgement *repla
 		}
 		return nil
 	}
-	got, err := j.question(ctx, record, messages, statement, item.Probe)
+	got, err := j.once(ctx, record, messages, statement, item.Probe)
 	if err != nil {
 		return err
 	}
-	judgement.Verdict, judgement.Answer, judgement.Reason = got.Verdict, got.Answer, got.reason
-	judgement.Input, judgement.Output, judgement.Exchange = got.input, got.output, got.exchange
+	got.into(judgement)
 	return nil
 }
 
@@ -258,23 +282,33 @@ type reply struct {
 	exchange *replay.Exchange
 }
 
-// question asks one closed question, once more where the answer was malformed. What
-// was asked and answered is kept with the run.
+// into writes what came of a question into a judgement.
+func (r *reply) into(judgement *replay.Judgement) {
+	judgement.Verdict, judgement.Answer, judgement.Reason = r.Verdict, r.Answer, r.reason
+	judgement.Input, judgement.Output, judgement.Exchange = r.input, r.output, r.exchange
+}
+
+// question asks the judge one closed question about a context.
 func (j *Judge) question(ctx context.Context, record *replay.Record, messages []fixtures.Message, statement, probe string) (*reply, error) {
-	request := &replay.Request{
+	return put(ctx, record, j.Model, &replay.Request{
 		Model: j.Name, Seed: j.Seed, JSON: true,
 		Messages: []fixtures.Message{
 			{Role: fixtures.RoleSystem, Content: instructions},
 			{Role: fixtures.RoleUser, Content: question(render(messages), statement, probe)},
 		},
-	}
+	})
+}
+
+// put asks a model, once more where the answer was malformed. What was asked and
+// answered is kept with the run.
+func put(ctx context.Context, record *replay.Record, model replay.Model, request *replay.Request) (*reply, error) {
 	r := &reply{answer: answer{Verdict: replay.Unjudged}}
 	var err error
 	if r.input, err = record.Contexts.Put(request.Messages); err != nil {
 		return nil, err
 	}
 	for range 2 {
-		got, err := j.Model.Complete(ctx, request)
+		got, err := model.Complete(ctx, request)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)

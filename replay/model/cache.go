@@ -22,7 +22,7 @@ type CacheMode string
 
 // The cache modes.
 const (
-	CacheOff   CacheMode = "off"   // neither looked up nor stored
+	CacheOff   CacheMode = "off"   // neither looked up nor stored; a run still asks the same but once
 	CacheRead  CacheMode = "read"  // looked up, never stored
 	CacheWrite CacheMode = "write" // looked up and stored
 	CacheOnly  CacheMode = "only"  // looked up; the provider is never asked
@@ -43,21 +43,38 @@ var ErrNotStored = errors.New("no stored answer, and --cache only forbids asking
 // Cached is a model that stores answers by all that determines them, shares one
 // answer among callers who ask at the same time, and never asks twice for what it
 // holds. It may share its directory with other processes.
+//
+// Where it stores nothing it keeps the answers in memory, so that two arms with the
+// same context share their answers in every mode.
+//
+// An answer asked for afresh is stored apart, by how many were asked for afresh before
+// it. It is read back by [CacheOnly], which plays a night again as it was, and by the
+// run that paid for it where that goes on; never by another run that may ask.
 type Cached struct {
 	model    replay.Model
 	endpoint string
 	mode     CacheMode
 	run      string
+	resumed  bool
 	store    *cache.Cache
 	flight   singleflight.Group
 	warn     sync.Once
 	// Warn hears once that answers cannot be stored; nil to leave it.
 	Warn func(error)
+	// Dialect names what else of a request reaches the provider, or does not, than
+	// the request says; it is part of the key where it isn't empty. May be nil.
+	Dialect func(*replay.Request) string
+
+	mu     sync.Mutex
+	memory map[cache.ActionID]*replay.Reply
+	// memoryBytes is the memory of [Cached.Bytes].
+	memoryBytes map[cache.ActionID][]byte
+	afresh      map[fixtures.Hash]int // how many answers were asked for afresh, by key
 }
 
 // NewCached wraps a model. Endpoint is the identity of where it is reached.
 func NewCached(model replay.Model, endpoint, dir string, mode CacheMode) (*Cached, error) {
-	c := &Cached{model: model, endpoint: endpoint, mode: mode}
+	c := &Cached{model: model, endpoint: endpoint, mode: mode, memory: map[cache.ActionID]*replay.Reply{}, memoryBytes: map[cache.ActionID][]byte{}, afresh: map[fixtures.Hash]int{}}
 	if mode == CacheOff {
 		return c, nil
 	}
@@ -76,6 +93,10 @@ func NewCached(model replay.Model, endpoint, dir string, mode CacheMode) (*Cache
 // be called before the first of them.
 func (c *Cached) BeginRun(run string) { c.run = run }
 
+// ResumeRun is BeginRun for a run that goes on: what it asked for afresh before it was
+// cut short it has paid for, and need not ask for again.
+func (c *Cached) ResumeRun(run string) { c.run, c.resumed = run, true }
+
 // entry is what stands in the store.
 type entry struct {
 	Run          string           `json:"run"` // who paid
@@ -86,6 +107,8 @@ type entry struct {
 	Usage        replay.Usage     `json:"usage"`
 	CostUSD      *float64         `json:"cost_usd,omitempty"`
 	LatencyMS    *float64         `json:"latency_ms,omitempty"`
+	Reasoning    string           `json:"reasoning,omitempty"`
+	Sent         string           `json:"sent,omitempty"`
 }
 
 // Complete answers from the store where it may, else asks the model.
@@ -94,11 +117,8 @@ func (c *Cached) Complete(ctx context.Context, request *replay.Request) (*replay
 	if err != nil {
 		return nil, fmt.Errorf("asking model %s: %w", request.Model, err)
 	}
-	if c.mode == CacheOff || request.Fresh {
-		if c.mode == CacheOnly {
-			return nil, fmt.Errorf("asking model %s afresh: %w", request.Model, ErrNotStored)
-		}
-		return c.ask(ctx, request, key)
+	if request.Fresh {
+		return c.fresh(ctx, request, key)
 	}
 	for {
 		own := false // this caller is the one that asked
@@ -133,9 +153,12 @@ type endedError struct{ error }
 
 func (e endedError) Unwrap() error { return e.error }
 
-// answer looks the answer up, or asks for it and stores it.
+// answer looks the answer up, or asks for it and keeps it.
 func (c *Cached) answer(ctx context.Context, request *replay.Request, id cache.ActionID, key fixtures.Hash) (*replay.Reply, error) {
 	if reply := c.lookUp(id, key); reply != nil {
+		return reply, nil
+	}
+	if reply := c.remembered(id); reply != nil {
 		return reply, nil
 	}
 	if c.mode == CacheOnly {
@@ -148,10 +171,55 @@ func (c *Cached) answer(ctx context.Context, request *replay.Request, id cache.A
 	if err != nil {
 		return nil, err
 	}
-	if c.mode == CacheWrite && !blank(reply) {
-		if err := c.put(id, reply); err != nil && c.Warn != nil {
-			c.warn.Do(func() { c.Warn(err) }) // the answer is good all the same
+	c.keep(id, reply)
+	return reply, nil
+}
+
+// fresh asks for an answer of its own, unless it may be read back.
+func (c *Cached) fresh(ctx context.Context, request *replay.Request, key fixtures.Hash) (*replay.Reply, error) {
+	c.mu.Lock()
+	c.afresh[key]++
+	n := c.afresh[key]
+	c.mu.Unlock()
+	reply, err := c.freshNumber(ctx, request, key, n)
+	if err != nil {
+		c.mu.Lock()
+		if c.afresh[key] == n {
+			c.afresh[key]-- // the next takes its place
 		}
+		c.mu.Unlock()
+	}
+	return reply, err
+}
+
+func (c *Cached) freshNumber(ctx context.Context, request *replay.Request, key fixtures.Hash, n int) (*replay.Reply, error) {
+	name := string(key) + " fresh" // another answer than the stored one, paid again
+	if n > 1 {
+		name += fmt.Sprintf(" %d", n)
+	}
+	key = fixtures.HashBytes([]byte(name))
+	hash := cache.NewHash(keyVersion)
+	if _, err := hash.Write([]byte(name)); err != nil {
+		return nil, err
+	}
+	id := hash.Sum()
+	if c.mode == CacheOnly || c.mode == CacheWrite && c.resumed {
+		reply := c.lookUp(id, key)
+		if reply != nil && (c.mode == CacheOnly || !reply.Stored) {
+			reply.Fresh = true
+			return reply, nil
+		}
+	}
+	if c.mode == CacheOnly {
+		return nil, fmt.Errorf("asking model %s afresh: %w", request.Model, ErrNotStored)
+	}
+	reply, err := c.ask(ctx, request, key)
+	if err != nil {
+		return nil, err
+	}
+	reply.Fresh = true
+	if c.mode == CacheWrite {
+		c.keep(id, reply)
 	}
 	return reply, nil
 }
@@ -162,11 +230,36 @@ func (c *Cached) ask(ctx context.Context, request *replay.Request, key fixtures.
 		return nil, err
 	}
 	reply.Key = key
-	if request.Fresh {
-		// An answer asked for afresh is another answer, paid again.
-		reply.Key = fixtures.HashBytes([]byte(string(key) + " fresh"))
-	}
 	return reply, nil
+}
+
+// keep stores an answer, or remembers it where nothing is stored.
+func (c *Cached) keep(id cache.ActionID, reply *replay.Reply) {
+	if blank(reply) {
+		return
+	}
+	if c.mode != CacheWrite {
+		own := *reply
+		own.Raw = nil // for the store alone, and large
+		c.mu.Lock()
+		c.memory[id] = &own
+		c.mu.Unlock()
+		return
+	}
+	if err := c.put(id, reply); err != nil && c.Warn != nil {
+		c.warn.Do(func() { c.Warn(err) }) // the answer is good all the same
+	}
+}
+
+func (c *Cached) remembered(id cache.ActionID) *replay.Reply {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reply := c.memory[id]
+	if reply == nil {
+		return nil
+	}
+	own := *reply
+	return &own
 }
 
 // blank says that an answer holds nothing; such an answer is worth asking for again.
@@ -175,6 +268,9 @@ func blank(reply *replay.Reply) bool {
 }
 
 func (c *Cached) lookUp(id cache.ActionID, key fixtures.Hash) *replay.Reply {
+	if c.mode == CacheOff {
+		return nil
+	}
 	data, _, err := c.store.GetBytes(id)
 	if err != nil {
 		return nil
@@ -186,15 +282,23 @@ func (c *Cached) lookUp(id cache.ActionID, key fixtures.Hash) *replay.Reply {
 	return &replay.Reply{
 		Message: e.Message, FinishReason: e.FinishReason, Model: e.Model, Fingerprint: e.Fingerprint,
 		Usage: e.Usage, Key: key, Stored: e.Run != c.run, CostUSD: e.CostUSD, LatencyMS: e.LatencyMS,
+		Reasoning: e.Reasoning, Sent: e.Sent,
 	}
 }
 
 func (c *Cached) put(id cache.ActionID, reply *replay.Reply) error {
-	data, err := fixtures.MarshalPlain(entry{c.run, reply.Message, reply.FinishReason, reply.Model, reply.Fingerprint, reply.Usage, reply.CostUSD, reply.LatencyMS})
+	data, err := fixtures.MarshalPlain(entry{
+		c.run, reply.Message, reply.FinishReason, reply.Model, reply.Fingerprint, reply.Usage, reply.CostUSD, reply.LatencyMS,
+		reply.Reasoning, reply.Sent,
+	})
 	if err != nil {
 		return fmt.Errorf("storing an answer: %w", err)
 	}
-	if err := c.store.PutBytes(id, data); err != nil {
+	err = c.store.PutBytes(id, data)
+	if err == nil && reply.Raw != nil {
+		err = putRaw(c.store, reply.Key, reply.Raw)
+	}
+	if err != nil {
 		return fmt.Errorf("storing an answer: %w; free some space, or use --cache off", err)
 	}
 	return nil
@@ -214,7 +318,11 @@ func (c *Cached) key(request *replay.Request) (cache.ActionID, fixtures.Hash, er
 		MaxTokens                int
 		JSON                     bool
 		Replicate                int
-	}{keyVersion, c.endpoint, request.Model, wireMessages(request.Messages), wireTools(request.Tools), 0, request.Seed, request.MaxTokens, request.JSON, request.Replicate}
+		Dialect                  string `json:",omitempty"`
+	}{keyVersion, c.endpoint, request.Model, wireMessages(request.Messages), wireTools(request.Tools), 0, request.Seed, request.MaxTokens, request.JSON, request.Replicate, ""}
+	if c.Dialect != nil {
+		parts.Dialect = c.Dialect(request)
+	}
 	data, err := fixtures.MarshalPlain(parts)
 	if err != nil {
 		return cache.ActionID{}, "", err
@@ -234,6 +342,9 @@ func wireMessages(messages []fixtures.Message) []fixtures.Message {
 		out[i] = fixtures.Message{Role: m.Role, Content: m.Content, ToolCallID: m.ToolCallID}
 		for _, call := range m.ToolCalls {
 			out[i].ToolCalls = append(out[i].ToolCalls, fixtures.ToolCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
+		}
+		if native := messages[i].Extra[replay.NativeField]; native != nil { // two of them may share a marker
+			out[i].Extra = map[string]json.RawMessage{replay.NativeField: native}
 		}
 	}
 	return out

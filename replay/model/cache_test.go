@@ -165,8 +165,11 @@ func TestCacheModes(t *testing.T) {
 		t.Error("a run that goes on counts its own answers as another's")
 	}
 	off := cached(t, model, filepath.Join(dir, "none"), CacheOff, "r3")
-	if a, b := complete(t, off, ask("m")), complete(t, off, ask("m")); a.Message.Content == b.Message.Content || a.Stored || a.Key != first.Key {
-		t.Errorf("off: %+v, %+v", a, b)
+	if a, b := complete(t, off, ask("m")), complete(t, off, ask("m")); a.Message.Content != b.Message.Content || a.Stored || b.Stored || a.Key != first.Key || b.Key != first.Key {
+		t.Errorf("off: %+v, %+v; want one answer, asked for once", a, b)
+	}
+	if a, b := complete(t, off, ask("m")), complete(t, cached(t, model, "", CacheOff, "r3"), ask("m")); a.Message.Content == b.Message.Content {
+		t.Errorf("off: two runs share %q", a.Message.Content)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("off made a folder: %v", err)
@@ -187,8 +190,87 @@ func TestFreshAnswersPassTheStore(t *testing.T) {
 	if again := complete(t, c, ask("m")); again.Message.Content != "answer 1" {
 		t.Errorf("a fresh answer was stored over the first: %+v", again)
 	}
-	if _, err := cached(t, model, dir, CacheOnly, "r1").Complete(t.Context(), fresh); !errors.Is(err, ErrNotStored) {
-		t.Errorf("only, fresh: %v", err)
+	if second := complete(t, c, fresh); second.Message.Content != "answer 3" || second.Key == reply.Key {
+		t.Errorf("a second fresh answer %+v", second)
+	}
+	if other := complete(t, cached(t, model, dir, CacheWrite, "r1"), fresh); other.Message.Content != "answer 4" {
+		t.Errorf("a run that may ask was given %q for a fresh answer", other.Message.Content)
+	}
+	off := cached(t, model, "", CacheOff, "r1")
+	if a, b := complete(t, off, fresh), complete(t, off, fresh); a.Message.Content == b.Message.Content {
+		t.Error("off gave one answer to two who asked afresh")
+	}
+}
+
+// What was asked for afresh is read back where the provider may not be asked, and by the
+// run that paid for it; in the order in which it was asked for.
+func TestFreshAnswersAreReadBack(t *testing.T) {
+	dir := t.TempDir()
+	model := &counted{}
+	fresh := ask("m")
+	fresh.Fresh = true
+	texts := func(c *Cached) (list []string) {
+		for range 2 {
+			reply := complete(t, c, fresh)
+			if !reply.Fresh {
+				t.Errorf("%+v is not said to be fresh", reply)
+			}
+			list = append(list, fmt.Sprint(reply.Message.Content, " ", reply.Stored))
+		}
+		return list
+	}
+	want := []string{"answer 1 false", "answer 2 false"}
+	if got := texts(cached(t, model, dir, CacheWrite, "r1")); !reflect.DeepEqual(got, want) {
+		t.Fatalf("asked %q, want %q", got, want)
+	}
+	again := cached(t, model, dir, CacheWrite, "")
+	again.ResumeRun("r1")
+	if got := texts(again); !reflect.DeepEqual(got, want) {
+		t.Errorf("the run that goes on got %q, want %q", got, want)
+	}
+	only := cached(t, model, dir, CacheOnly, "r2")
+	if got, want := texts(only), []string{"answer 1 true", "answer 2 true"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("only got %q, want %q", got, want)
+	}
+	if _, err := only.Complete(t.Context(), fresh); !errors.Is(err, ErrNotStored) {
+		t.Errorf("only, a third: %v", err)
+	}
+	other := cached(t, model, dir, CacheWrite, "")
+	other.ResumeRun("r3")
+	if got, want := texts(other), []string{"answer 3 false", "answer 4 false"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("another run that goes on got %q, want %q", got, want)
+	}
+}
+
+// A call that failed takes no place among the fresh answers.
+func TestAFailedCallIsNoFreshAnswer(t *testing.T) {
+	dir := t.TempDir()
+	n := 0
+	c := cached(t, modelFunc(func(context.Context, *replay.Request) (*replay.Reply, error) {
+		if n++; n == 1 {
+			return nil, errors.New("503")
+		}
+		return say("good"), nil
+	}), dir, CacheWrite, "r")
+	fresh := ask("m")
+	fresh.Fresh = true
+	if _, err := c.Complete(t.Context(), fresh); err == nil {
+		t.Fatal("no error")
+	}
+	complete(t, c, fresh)
+	if reply := complete(t, cached(t, &counted{}, dir, CacheOnly, "s"), fresh); reply.Message.Content != "good" {
+		t.Errorf("only got %+v", reply)
+	}
+}
+
+func TestADialectIsPartOfTheKey(t *testing.T) {
+	c := &Cached{endpoint: "e"}
+	plain := keyOf(t, "e", ask("m"))
+	for _, dialect := range []string{"", "no temperature"} {
+		c.Dialect = func(*replay.Request) string { return dialect }
+		if _, key, err := c.key(ask("m")); err != nil || (key == plain) != (dialect == "") {
+			t.Errorf("dialect %q: key %s beside %s, %v", dialect, key, plain, err)
+		}
 	}
 }
 

@@ -1,4 +1,6 @@
 // Package model reaches models: an OpenAI-compatible chat client behind
-// [replay.Model], a store of answers so that none is paid twice, and the token
-// counter.
+// [replay.Model] that tries again, streams, and adapts to what a model refuses; limits
+// that a provider's refusals bring down; a store of answers so that none is paid twice;
+// a budget; and the token counter. Anthropic's Messages API and OpenAI's Responses API
+// have clients of their own.
 package model

@@ -40,10 +40,18 @@ func serve(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n i
 		p.bodies, p.headers, p.paths = append(p.bodies, body), append(p.headers, r.Header.Clone()), append(p.paths, r.URL.Path)
 		n := len(p.bodies)
 		p.mu.Unlock()
-		handle(w, r, n)
+		handle(w, r.WithContext(context.WithValue(r.Context(), bodyKey{}, body)), n)
 	}))
 	t.Cleanup(p.Close)
 	return p
+}
+
+type bodyKey struct{}
+
+// bodyOf is the body of the request that a handler is answering.
+func bodyOf(r *http.Request) map[string]json.RawMessage {
+	body, _ := r.Context().Value(bodyKey{}).(map[string]json.RawMessage)
+	return body
 }
 
 func (p *provider) asked() int {
@@ -110,4 +118,10 @@ func (f modelFunc) Complete(ctx context.Context, r *replay.Request) (*replay.Rep
 
 func say(text string) *replay.Reply {
 	return &replay.Reply{Message: fixtures.Message{Role: fixtures.RoleAssistant, Content: text}, FinishReason: "stop", Model: "m", Fingerprint: "fp", Usage: replay.Usage{PromptTokens: 3, CompletionTokens: 1}}
+}
+
+// streams runs a test as it is and with answers that are to be streamed.
+func streams(t *testing.T, name string, run func(*testing.T, bool)) {
+	t.Run(name, func(t *testing.T) { run(t, false) })
+	t.Run(name+", streamed", func(t *testing.T) { run(t, true) })
 }

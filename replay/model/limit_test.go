@@ -21,8 +21,13 @@ func (s sized) Count(fixtures.Message) int { return int(s) }
 // spend asks n times one after the other and says how long that took.
 func spend(t *testing.T, n, requests, tokens, size int) time.Duration {
 	t.Helper()
-	model := &counted{}
-	l := NewLimited(model, NewLimiter(requests, tokens), sized(size))
+	var model counted
+	took := modelFunc(func(ctx context.Context, r *replay.Request) (*replay.Reply, error) {
+		reply, err := model.Complete(ctx, r)
+		reply.Usage = replay.Usage{PromptTokens: size}
+		return reply, err
+	})
+	l := NewLimited(took, NewLimiter(requests, tokens), sized(size))
 	began := time.Now()
 	for range n {
 		if _, err := l.Complete(context.Background(), ask("m")); err != nil {

@@ -7,44 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
-)
-
-// Endpoint is where a model is reached.
-type Endpoint struct {
-	// BaseURL ends in /v1, as other clients take it.
-	BaseURL string
-	// Key is sent as a bearer token and stands nowhere else, errors included.
-	Key string
-	// Identity names the endpoint in cache keys; empty means BaseURL. Endpoints
-	// that answer alike may share one.
-	Identity string
-	// Timeout bounds one call; 0 means [DefaultTimeout].
-	Timeout time.Duration
-	// Tries is how often a call is tried in all where the provider is busy or
-	// broken; 0 means [DefaultTries].
-	Tries uint
-	// MaxWait bounds the pause before another try, whatever the provider asks for;
-	// 0 means [DefaultMaxWait].
-	MaxWait time.Duration
-	// Untimed leaves answer times out of replies, for an endpoint whose times say
-	// nothing.
-	Untimed bool
-}
-
-// The defaults of an [Endpoint].
-const (
-	DefaultTimeout = 2 * time.Minute
-	DefaultTries   = 4
-	DefaultMaxWait = 30 * time.Second
 )
 
 // Client asks an OpenAI-compatible endpoint. It is safe for concurrent use.
@@ -54,122 +25,112 @@ type Client struct {
 	api      *openai.Client
 	// pause may change how long is waited before another try; tests don't wait.
 	pause func(time.Duration) time.Duration
+
+	mu     sync.Mutex
+	learnt map[string]Quirks // by model
+	heard  []string          // what was learnt, in words
 }
 
 // NewClient returns a client of the endpoint. It connects on the first call.
 func NewClient(endpoint Endpoint) (*Client, error) {
-	if endpoint.BaseURL == "" {
-		return nil, errors.New("model endpoint: no base URL (--base-url, OPENAI_BASE_URL, or agent.base_url in the config)")
-	}
-	if err := checkURL(endpoint.BaseURL); err != nil {
-		return nil, fmt.Errorf("model endpoint: %w", err)
-	}
-	if endpoint.Identity == "" {
-		endpoint.Identity = strings.TrimSuffix(endpoint.BaseURL, "/")
-	}
-	if endpoint.Timeout == 0 {
-		endpoint.Timeout = DefaultTimeout
-	}
-	if endpoint.Tries == 0 {
-		endpoint.Tries = DefaultTries
-	}
-	if endpoint.MaxWait == 0 {
-		endpoint.MaxWait = DefaultMaxWait
+	endpoint, err := endpoint.withDefaults()
+	if err != nil {
+		return nil, err
 	}
 	config := openai.DefaultConfig(endpoint.Key)
-	config.BaseURL = strings.TrimSuffix(endpoint.BaseURL, "/")
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 256 // every worker keeps its connection
-	carrier := &wire{client: &http.Client{Transport: transport}, key: endpoint.Key, limit: maxBody}
+	config.BaseURL = trimSlash(endpoint.BaseURL)
+	carrier := newWire(endpoint)
 	config.HTTPClient = carrier
 	return &Client{
 		endpoint: endpoint, wire: carrier, api: openai.NewClientWithConfig(config),
-		pause: func(wait time.Duration) time.Duration { return wait },
+		pause:  func(wait time.Duration) time.Duration { return wait },
+		learnt: map[string]Quirks{},
 	}, nil
-}
-
-// checkURL refuses what is no address, and one that holds a secret: the address stands
-// in the run's files.
-func checkURL(text string) error {
-	address, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return errors.New("the base URL is no URL")
-	case address.User != nil || address.RawQuery != "" || address.Fragment != "":
-		return errors.New("the base URL has a user, a query or a fragment; keys go into OPENAI_API_KEY")
-	case address.Scheme != "http" && address.Scheme != "https", address.Host == "":
-		return fmt.Errorf("the base URL %q is no http or https address", text)
-	}
-	return nil
 }
 
 // Identity is what cache keys call the endpoint.
 func (c *Client) Identity() string { return c.endpoint.Identity }
 
-// Complete asks once, and again where the provider was busy or broken. Its errors
+// Dialect names what reaches the provider otherwise than the request says, for
+// [Cached.Dialect]. What was learnt meanwhile is no part of it, for it follows from the
+// endpoint and the model, and another process begins without it: [replay.Reply.Sent] has it.
+func (c *Client) Dialect(request *replay.Request) string {
+	dialect := c.endpoint.QuirksOf(request.Model).String()
+	if thoughts := c.reasoning(request, c.endpoint.QuirksOf(request.Model)); len(thoughts) > 0 {
+		hash, err := fixtures.HashJSON(thoughts)
+		if err != nil {
+			return dialect // a list of texts is what JSON can hold
+		}
+		dialect += " " + string(hash)
+	}
+	return dialect
+}
+
+// Learnt says in words which parameters models refused, and were not sent any more.
+func (c *Client) Learnt() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.heard)
+}
+
+// Complete asks once, and again where the provider was busy or broken. A parameter that
+// the model refuses is adapted, for this request and all that follow. Its errors
 // are the provider's faults (a [*ProviderError] where it answered at all), the
 // request's own (status 400 and the like), or the context's.
 func (c *Client) Complete(ctx context.Context, request *replay.Request) (*replay.Reply, error) {
-	waits := c.waits()
-	reply, err := backoff.Retry(ctx, func() (*replay.Reply, error) {
-		reply, err := c.once(ctx, request)
+	for adaptations := 0; ; adaptations++ {
+		quirks := c.quirksNow(request.Model)
+		reply, err := retried(ctx, c.retrying(), func(ctx context.Context) (*replay.Reply, error) {
+			return c.once(ctx, request, quirks)
+		})
 		if err == nil {
 			return reply, nil
 		}
-		waits.asked = 0
-		var provider *ProviderError
-		if errors.As(err, &provider) {
-			waits.asked = min(provider.RetryAfter, c.endpoint.MaxWait)
+		if adaptations > len(adaptable) || !c.learn(request.Model, quirks, err) {
+			return nil, fmt.Errorf("asking model %s: %w", request.Model, explain(err))
 		}
-		if ctx.Err() != nil || !temporary(err) {
-			err = backoff.Permanent(err)
-		}
-		return nil, err
-	}, backoff.WithBackOff(waits), backoff.WithMaxTries(c.endpoint.Tries), backoff.WithMaxElapsedTime(0))
-	if err != nil {
-		return nil, fmt.Errorf("asking model %s: %w", request.Model, explain(err))
 	}
-	return reply, nil
 }
 
-// waits says how long to wait before another try: as long as the provider asked, or
-// a little more each time.
-type waits struct {
-	*backoff.ExponentialBackOff
-	asked time.Duration
-	pause func(time.Duration) time.Duration
+func (c *Client) retrying() retrying {
+	return retrying{c.endpoint.Tries, c.endpoint.MaxWait, c.pause}
 }
 
-func (c *Client) waits() *waits {
-	grow := backoff.NewExponentialBackOff()
-	grow.InitialInterval = min(250*time.Millisecond, c.endpoint.MaxWait)
-	grow.MaxInterval = c.endpoint.MaxWait
-	return &waits{ExponentialBackOff: grow, pause: c.pause}
-}
-
-// NextBackOff implements [backoff.BackOff].
-func (w *waits) NextBackOff() time.Duration {
-	next := w.ExponentialBackOff.NextBackOff()
-	if w.asked > 0 {
-		next = w.asked
+// quirksNow are the quirks of a model with what was learnt.
+func (c *Client) quirksNow(model string) Quirks {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if q, ok := c.learnt[model]; ok {
+		return q
 	}
-	return w.pause(next)
+	return c.endpoint.QuirksOf(model)
 }
 
-// errUnanswered is a call to which no answer came: the network's fault or the time's.
-type errUnanswered struct{ error }
-
-func (e errUnanswered) Unwrap() error { return e.error }
-
-// temporary says whether another try may mend an error. What is neither the
-// provider's nor the network's was refused before anything was sent.
-func temporary(err error) bool {
+// learn adapts to a refused parameter, and says whether there is anything new to try
+// after a request that was sent with the quirks used.
+func (c *Client) learn(model string, used Quirks, err error) bool {
 	var provider *ProviderError
-	if errors.As(err, &provider) {
-		return provider.Temporary()
+	if !errors.As(err, &provider) || !errors.Is(err, ErrParameter) {
+		return false
 	}
-	var unanswered errUnanswered
-	return errors.As(err, &unanswered)
+	if _, ok := used.adapted(provider.Parameter); !ok {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now, known := c.learnt[model]
+	if !known {
+		now = used
+	}
+	// Another request may have learnt it meanwhile, or something else.
+	if adapted, news := now.adapted(provider.Parameter); news {
+		c.learnt[model] = adapted
+		said := fmt.Sprintf("model %s refuses %s", model, provider.Parameter)
+		if !slices.Contains(c.heard, said) {
+			c.heard = append(c.heard, said)
+		}
+	}
+	return true
 }
 
 // explain adds what to do to the errors that readers would else puzzle over.
@@ -178,27 +139,22 @@ func explain(err error) error {
 	switch {
 	case errors.Is(err, openai.ErrReasoningToolsRequireResponses):
 		return fmt.Errorf("%w, and doubletake speaks the Chat Completions API; choose another model", err)
-	case errors.As(err, &provider) && provider.Status == http.StatusBadRequest && strings.Contains(provider.Message, "temperature"):
-		return fmt.Errorf("%w (doubletake always sends temperature 0, so that both arms are asked alike; choose a model that takes it)", err)
+	case errors.As(err, &provider) && provider.Status == http.StatusUnauthorized:
+		return fmt.Errorf("%w; set OPENAI_API_KEY to a key of this endpoint", err)
+	case errors.As(err, &provider) && errors.Is(err, ErrParameter):
+		return fmt.Errorf("%w; see quirks in the config, or choose another model", err)
 	}
 	return err
 }
 
-func (c *Client) once(ctx context.Context, request *replay.Request) (*replay.Reply, error) {
-	late := errUnanswered{fmt.Errorf("no answer within %s", c.endpoint.Timeout)}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.endpoint.Timeout, late)
+func (c *Client) once(ctx context.Context, request *replay.Request, quirks Quirks) (*replay.Reply, error) {
+	x := &exchange{quirks: quirks, stream: c.endpoint.Stream, reasoning: c.reasoning(request, quirks)}
+	ctx, cancel := c.deadline(context.WithValue(ctx, exchangeKey{}, x))
 	defer cancel()
 	began := time.Now()
-	response, err := c.api.CreateChatCompletion(ctx, toWire(request))
+	response, err := c.api.CreateChatCompletion(ctx, toWire(request, quirks))
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return nil, cause
-		}
-		var shape *json.UnmarshalTypeError
-		if errors.As(err, &shape) {
-			return nil, &ProviderError{Status: http.StatusOK, Message: "the answer is no chat completion: " + err.Error(), broken: true}
-		}
-		return nil, err
+		return nil, c.failed(ctx, err)
 	}
 	choice := response.Choices[0]
 	reply := &replay.Reply{
@@ -210,6 +166,9 @@ func (c *Client) once(ctx context.Context, request *replay.Request) (*replay.Rep
 			PromptTokens:     plausible(response.Usage.PromptTokens),
 			CompletionTokens: plausible(response.Usage.CompletionTokens),
 		},
+		Reasoning: choice.Message.ReasoningContent,
+		Sent:      quirks.String(),
+		Raw:       &replay.Raw{Request: x.request, Response: x.response},
 	}
 	if !c.endpoint.Untimed {
 		took := float64(time.Since(began).Microseconds()) / 1000
@@ -227,10 +186,68 @@ func (c *Client) once(ctx context.Context, request *replay.Request) (*replay.Rep
 			id = fmt.Sprintf("call_%d", i+1)
 		}
 		reply.Message.ToolCalls = append(reply.Message.ToolCalls, fixtures.ToolCall{
-			ID: id, Name: call.Function.Name, Arguments: arguments(call.Function.Arguments),
+			ID: id, Name: call.Function.Name, Arguments: arguments(c.wire.scrub(call.Function.Arguments)),
 		})
 	}
+	c.clean(reply)
+	if isTrue(quirks.ReturnReasoning) && reply.Reasoning != "" {
+		text, err := fixtures.MarshalPlain(reply.Reasoning)
+		if err != nil {
+			return nil, fmt.Errorf("keeping the model's reasoning: %w", err)
+		}
+		reply.Message.Extra = map[string]json.RawMessage{reasoningField: text}
+	}
 	return reply, nil
+}
+
+// clean takes the key out of what a provider may spell otherwise in JSON.
+func (c *Client) clean(reply *replay.Reply) {
+	for _, text := range []*string{&reply.Message.Content, &reply.Model, &reply.Fingerprint, &reply.FinishReason, &reply.Reasoning} {
+		*text = c.wire.scrub(*text)
+	}
+	for i := range reply.Message.ToolCalls {
+		call := &reply.Message.ToolCalls[i]
+		call.ID, call.Name = c.wire.scrub(call.ID), c.wire.scrub(call.Name)
+	}
+}
+
+// reasoningField is the field of a message that holds what the model thought, for models
+// that want it back.
+const reasoningField = "reasoning_content"
+
+// reasoning is what the model thought in the turns before, by message, where its quirks
+// want it sent back.
+func (c *Client) reasoning(request *replay.Request, quirks Quirks) map[int]string {
+	if !isTrue(quirks.ReturnReasoning) {
+		return nil
+	}
+	thoughts := map[int]string{}
+	for i := range request.Messages {
+		var text string
+		if m := &request.Messages[i]; m.Role == fixtures.RoleAssistant && json.Unmarshal(m.Extra[reasoningField], &text) == nil && text != "" {
+			thoughts[i] = text
+		}
+	}
+	return thoughts
+}
+
+// deadline bounds one call.
+func (c *Client) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	late := errUnanswered{fmt.Errorf("no answer within %s", c.endpoint.Timeout)}
+	return context.WithTimeoutCause(ctx, c.endpoint.Timeout, late)
+}
+
+// failed is the error of a call, told apart by whose fault it is.
+func (c *Client) failed(ctx context.Context, err error) error {
+	var provider *ProviderError
+	if cause := context.Cause(ctx); cause != nil && !errors.As(err, &provider) {
+		return cause
+	}
+	var shape *json.UnmarshalTypeError
+	if errors.As(err, &shape) {
+		return &ProviderError{Status: http.StatusOK, Message: "the answer is no chat completion: " + cut(c.wire.scrub(err.Error()), 1000), broken: true}
+	}
+	return err
 }
 
 // plausible is a token count, or 0 for one that cannot be.
@@ -258,14 +275,14 @@ func arguments(text string) json.RawMessage {
 	return quoted
 }
 
-func toWire(request *replay.Request) openai.ChatCompletionRequest {
+func toWire(request *replay.Request, quirks Quirks) openai.ChatCompletionRequest {
 	seed := request.Seed
 	wire := openai.ChatCompletionRequest{
 		Model:    request.Model,
 		Messages: make([]openai.ChatCompletionMessage, len(request.Messages)),
 		Seed:     &seed,
 	}
-	if reasons(request.Model) {
+	if quirks.MaxTokens == MaxCompletionTokens || libraryKnows(request.Model) {
 		wire.MaxCompletionTokens = request.MaxTokens
 	} else {
 		//lint:ignore SA1019 it is the name that most servers know
@@ -311,9 +328,9 @@ func argumentsText(raw json.RawMessage) string {
 	return compact.String()
 }
 
-// reasons says whether a model is one of those that know the bound of an answer as
-// max_completion_tokens alone; the others, and most servers, know it as max_tokens.
-func reasons(name string) bool {
+// libraryKnows says whether the library refuses max_tokens for a model's name before
+// anything is sent. What goes onto the wire is the quirks' business.
+func libraryKnows(name string) bool {
 	for _, family := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
 		if strings.HasPrefix(name, family) {
 			return true

@@ -2,12 +2,12 @@ package model
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -15,22 +15,69 @@ import (
 const maxBody = 64 << 20
 
 // wire carries requests for the library and mends what it cannot say: a
-// temperature of zero and an empty content are dropped by its JSON tags. It also
-// reads answers whole, so that whatever is no chat completion becomes a
-// [*ProviderError] with status and an excerpt instead of a bare syntax error.
+// temperature of zero and an empty content are dropped by its JSON tags, and what a
+// model wants otherwise it does not know. It also reads answers whole, so that whatever
+// is no chat completion becomes a [*ProviderError] with status and an excerpt instead of
+// a bare syntax error, and puts streamed answers together.
 type wire struct {
 	client *http.Client
 	key    string
-	limit  int64 // of an answer's size
+	keys   scrubber // of the key
+	limit  int64    // of an answer's size
+	idle   time.Duration
 }
 
-// Do sends one request.
+func newWire(e Endpoint) *wire {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 256 // every worker keeps its connection
+	idle := e.Idle
+	if idle == 0 {
+		idle = DefaultIdle
+	}
+	return &wire{
+		client: &http.Client{Transport: transport, CheckRedirect: stayHere},
+		key:    e.Key, keys: newScrubber(e.Key), limit: maxBody, idle: idle,
+	}
+}
+
+// stayHere follows no redirect: the key and the conversation are for the endpoint that
+// was named, and for no other.
+func stayHere(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// exchange is one request and its answer as they stood on the wire. It travels in the
+// context, beside what the library carries.
+type exchange struct {
+	quirks Quirks
+	stream bool
+	// reasoning is what the model thought in the turns before, by message, for models
+	// that want it back.
+	reasoning map[int]string
+	// request and response are the bytes, without the key.
+	request, response []byte
+}
+
+type exchangeKey struct{}
+
+// exchangeOf is the exchange that a context carries, or one of nothing special.
+func exchangeOf(ctx context.Context) *exchange {
+	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+		return x
+	}
+	return &exchange{}
+}
+
+// scrub takes the key out of a text. It comes before anything is cut, so that no half of
+// a key stays.
+func (w *wire) scrub(text string) string { return w.keys.text(text) }
+
+// Do sends one chat request and returns an answer that is a chat completion.
 func (w *wire) Do(request *http.Request) (*http.Response, error) {
+	x := exchangeOf(request.Context())
 	body, err := io.ReadAll(request.Body)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("composing the request: %w", err)
 	}
-	if body, err = mendRequest(body); err != nil {
+	if body, err = x.compose(body); err != nil {
 		return nil, err
 	}
 	request.Body = io.NopCloser(bytes.NewReader(body))
@@ -39,32 +86,92 @@ func (w *wire) Do(request *http.Request) (*http.Response, error) {
 	if w.key == "" {
 		request.Header.Del("Authorization")
 	}
-	response, err := w.client.Do(request)
+	if x.stream {
+		request.Header.Set("Accept", "text/event-stream")
+	}
+	x.request = w.keys.bytes(body)
+	response, answer, err := w.send(request, x)
 	if err != nil {
-		return nil, errUnanswered{fmt.Errorf("reaching the provider: %w", err)}
+		return nil, err
 	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, w.limit+1))
-	if err != nil {
-		return nil, &ProviderError{Status: response.StatusCode, Message: "the answer broke off: " + err.Error(), broken: true}
-	}
-	if int64(len(answer)) > w.limit {
-		return nil, &ProviderError{Status: response.StatusCode, Message: fmt.Sprintf("the answer is larger than %d bytes", w.limit)}
-	}
-	if w.key != "" {
-		// A provider that repeats the key must not bring it into the run's files.
-		answer = bytes.ReplaceAll(answer, []byte(w.key), []byte("[key]"))
-	}
-	if fault := w.fault(response, answer); fault != nil {
-		return nil, fault
+	if err := w.completion(response, answer); err != nil {
+		return nil, err
 	}
 	response.Body = io.NopCloser(bytes.NewReader(answer))
 	return response, nil
 }
 
-// fault says what is wrong with an answer, or returns nil for a chat completion.
-func (w *wire) fault(response *http.Response, answer []byte) error {
-	fault := &ProviderError{Status: response.StatusCode, RetryAfter: retryAfter(response.Header, time.Now())}
+// send sends a request and reads the answer: whole, or put together from its pieces. An
+// error is a [*ProviderError] where the provider answered, else the network's or the time's.
+func (w *wire) send(request *http.Request, x *exchange) (*http.Response, []byte, error) {
+	ctx, stop := context.WithCancelCause(request.Context())
+	defer stop(nil)
+	response, err := w.client.Do(request.WithContext(ctx))
+	if err != nil {
+		return nil, nil, errUnanswered{w.keys.err(fmt.Errorf("reaching the provider: %w", err))}
+	}
+	defer response.Body.Close()
+	if response.StatusCode < http.StatusBadRequest { // a refusal says by Retry-After when to ask again
+		ticketOf(ctx).answered(usedUp(response.Header, time.Now()))
+	}
+	silent := fmt.Errorf("no byte came for %s", w.idle)
+	timer := time.AfterFunc(w.idle, func() { stop(silent) })
+	defer timer.Stop()
+	var kept bytes.Buffer
+	body := &watched{io.LimitReader(response.Body, w.limit+1), timer, w.idle}
+	var assembled []byte
+	streamed := x.stream && response.StatusCode == http.StatusOK
+	if streamed {
+		assembled, err = assemble(io.TeeReader(body, &kept))
+	} else {
+		_, err = io.Copy(&kept, body)
+	}
+	if int64(kept.Len()) > w.limit {
+		return nil, nil, &ProviderError{Status: response.StatusCode, Message: fmt.Sprintf("the answer is larger than %d bytes", w.limit)}
+	}
+	// A provider that repeats the key must not bring it into the run's files.
+	x.response = w.keys.bytes(kept.Bytes())
+	var fault *streamError
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), silent):
+		return nil, nil, w.broken(response, "the answer broke off: "+silent.Error())
+	case errors.As(err, &fault) && fault.object != nil:
+		return nil, nil, w.fault(response, fault.object, fault.object)
+	case errors.As(err, &fault):
+		return nil, nil, w.broken(response, fault.text+": "+w.excerpt(kept.Bytes()))
+	case err != nil:
+		return nil, nil, w.broken(response, "the answer broke off: "+err.Error())
+	}
+	if streamed {
+		// What comes after the end is read for a moment, so that the connection can be
+		// used again.
+		timer.Reset(afterEnd)
+		_, _ = io.CopyN(io.Discard, response.Body, 1<<10)
+		return response, w.keys.bytes(assembled), nil
+	}
+	return response, x.response, nil
+}
+
+// afterEnd is how long a provider may take to close a stream that came to its end.
+const afterEnd = 250 * time.Millisecond
+
+// watched puts the end of patience off with every piece of an answer.
+type watched struct {
+	from  io.Reader
+	timer *time.Timer
+	idle  time.Duration
+}
+
+func (r *watched) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	if n > 0 {
+		r.timer.Reset(r.idle)
+	}
+	return n, err
+}
+
+// completion says what is wrong with an answer, or returns nil for a chat completion.
+func (w *wire) completion(response *http.Response, answer []byte) error {
 	var shape struct {
 		Error   json.RawMessage   `json:"error"`
 		Choices []json.RawMessage `json:"choices"`
@@ -72,129 +179,13 @@ func (w *wire) fault(response *http.Response, answer []byte) error {
 	err := json.Unmarshal(answer, &shape)
 	switch {
 	case response.StatusCode != http.StatusOK:
-		fault.Message = w.errorText(shape.Error, answer)
+		return w.fault(response, shape.Error, answer)
 	case err != nil:
-		fault.Message, fault.broken = "the answer is no JSON: "+w.excerpt(answer), true
+		return w.broken(response, "the answer is no JSON: "+w.excerpt(answer))
 	case len(shape.Error) > 0 && string(shape.Error) != "null":
-		fault.Message, fault.broken = w.errorText(shape.Error, answer), true
+		return w.fault(response, shape.Error, answer)
 	case len(shape.Choices) == 0:
-		fault.Message, fault.broken = "the answer has no choices: "+w.excerpt(answer), true
-	default:
-		return nil
+		return w.broken(response, "the answer has no choices: "+w.excerpt(answer))
 	}
-	return fault
-}
-
-// scrub takes the key out of a text, as it is and as JSON may spell it. It comes
-// before anything is cut, so that no half of a key stays.
-func (w *wire) scrub(text string) string {
-	if w.key == "" {
-		return text
-	}
-	return strings.NewReplacer(w.key, "[key]", strings.ReplaceAll(w.key, "/", `\/`), "[key]").Replace(text)
-}
-
-// mendRequest puts a true zero temperature into a chat request, and the empty
-// content that protocol-strict servers want on tool results.
-func mendRequest(body []byte) ([]byte, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(body, &fields); err != nil {
-		return nil, fmt.Errorf("composing the request: %w", err)
-	}
-	if _, chat := fields["messages"]; !chat {
-		return body, nil
-	}
-	fields["temperature"] = json.RawMessage("0")
-	var messages []json.RawMessage
-	if err := json.Unmarshal(fields["messages"], &messages); err != nil {
-		return nil, fmt.Errorf("composing the request: %w", err)
-	}
-	mended := false
-	for i, raw := range messages {
-		if bytes.Contains(raw, []byte(`"content":`)) {
-			continue
-		}
-		messages[i] = append([]byte(`{"content":"",`), bytes.TrimPrefix(raw, []byte("{"))...)
-		mended = true
-	}
-	if mended {
-		list, err := json.Marshal(messages)
-		if err != nil {
-			return nil, fmt.Errorf("composing the request: %w", err)
-		}
-		fields["messages"] = list
-	}
-	return json.Marshal(fields)
-}
-
-// ProviderError is what a provider answered instead of a completion.
-type ProviderError struct {
-	Status  int
-	Message string
-	// RetryAfter is how long the provider asks to wait, 0 where it does not say.
-	RetryAfter time.Duration
-	// broken marks an answer that is no answer, which another try may mend.
-	broken bool
-}
-
-func (e *ProviderError) Error() string {
-	return fmt.Sprintf("the provider answered %d %s: %s", e.Status, http.StatusText(e.Status), e.Message)
-}
-
-// Temporary says whether another try may help.
-func (e *ProviderError) Temporary() bool {
-	switch e.Status {
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
-		return true
-	}
-	return e.broken || e.Status >= 500
-}
-
-func (w *wire) errorText(raw json.RawMessage, answer []byte) string {
-	var text string
-	var shape struct {
-		Message string `json:"message"`
-	}
-	switch {
-	case json.Unmarshal(raw, &text) == nil && text != "":
-		return cut(w.scrub(text), 1000)
-	case json.Unmarshal(raw, &shape) == nil && shape.Message != "":
-		return cut(w.scrub(shape.Message), 1000)
-	}
-	return w.excerpt(answer)
-}
-
-// excerpt is the beginning of a body, made fit for one line.
-func (w *wire) excerpt(body []byte) string {
-	if len(bytes.TrimSpace(body)) == 0 {
-		return "(an empty body)"
-	}
-	return strconv.Quote(cut(w.scrub(string(body)), 200))
-}
-
-// cut shortens a text and leaves no broken character in it.
-func cut(text string, limit int) string {
-	if len(text) > limit {
-		text = text[:limit] + "..."
-	}
-	return strings.ToValidUTF8(text, "?")
-}
-
-// retryAfter reads the Retry-After header, in seconds or as a date.
-func retryAfter(header http.Header, now time.Time) time.Duration {
-	value := header.Get("Retry-After")
-	if value == "" {
-		return 0
-	}
-	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
-		const day = 24 * 60 * 60 // nobody waits longer, and a duration cannot hold everything
-		if seconds > 0 {         // which not-a-number isn't
-			return time.Duration(min(seconds, day) * float64(time.Second))
-		}
-		return 0
-	}
-	if date, err := http.ParseTime(value); err == nil && date.After(now) {
-		return date.Sub(now)
-	}
-	return 0
+	return nil
 }

@@ -28,6 +28,9 @@ type Rater struct {
 	Concurrency int
 	// Progress hears how many of the probes are rated; may be nil.
 	Progress func(done, total int)
+	// Drain is closed when no further probe is to be asked; what is in flight ends. Nil
+	// for never.
+	Drain <-chan struct{}
 }
 
 // task is one probe at one compaction of one episode.
@@ -42,8 +45,9 @@ type task struct {
 // Run rates every probe of the folder's run that has no score by this rubric yet, and
 // journals each rating when it is there.
 //
-// It returns early only when the context ends or the folder cannot be read or written;
-// a fault of a provider makes a probe unscored.
+// It returns early only when the context ends, when it is drained, with
+// [replay.ErrInterrupted], or when the folder cannot be read or written; a fault of a
+// provider makes a probe unscored.
 func (r *Rater) Run(ctx context.Context, folder *replay.Folder) (err error) {
 	rubric := r.Rubric
 	if rubric == nil {
@@ -71,6 +75,9 @@ func (r *Rater) Run(ctx context.Context, folder *replay.Folder) (err error) {
 			if inner.Err() != nil {
 				return stopped(inner)
 			}
+			if replay.Drained(r.Drain) {
+				return nil
+			}
 			rating, err := r.rate(inner, rubric, record, t)
 			if err != nil {
 				return err
@@ -87,7 +94,13 @@ func (r *Rater) Run(ctx context.Context, folder *replay.Folder) (err error) {
 			return nil
 		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if done < len(tasks) {
+		return replay.ErrInterrupted
+	}
+	return nil
 }
 
 // open lists the probes without a score: those that arms share stand together, in an

@@ -1,0 +1,111 @@
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/rogpeppe/go-internal/cache"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
+)
+
+// bytesEntry is what stands in the store for an answer that is no chat's.
+type bytesEntry struct {
+	Run    string `json:"run"` // who paid
+	Answer []byte `json:"answer"`
+}
+
+// bytesAnswer is what callers who ask at the same time share.
+type bytesAnswer struct {
+	data   []byte
+	stored bool
+}
+
+// Bytes answers a request that is no chat's, such as one for a provider's own
+// compaction, by the same modes as [Cached.Complete]. Everything that determines the
+// answer stands in the request. Key identifies the answer, and stored says that an
+// earlier run paid for it. What ask fails with is returned as it is, and not stored.
+func (c *Cached) Bytes(ctx context.Context, request []byte, ask func(context.Context) ([]byte, error)) (answer []byte, key fixtures.Hash, stored bool, err error) {
+	hash := cache.NewHash("doubletake bytes 1")
+	if _, err := hash.Write(request); err != nil {
+		return nil, "", false, err
+	}
+	id := hash.Sum()
+	key = fixtures.HashBytes(append([]byte("bytes\x00"), request...))
+	for {
+		own := false
+		waiting := c.flight.DoChan("bytes "+string(id[:]), func() (any, error) {
+			own = true
+			return c.bytes(ctx, id, ask)
+		})
+		select {
+		case <-ctx.Done():
+			return nil, "", false, context.Cause(ctx)
+		case result := <-waiting:
+			if result.Err == nil {
+				got := result.Val.(bytesAnswer)
+				return got.data, key, got.stored, nil
+			}
+			// Where another caller asked and gave up, its context's end is not ours.
+			if own || ctx.Err() != nil || !ended(result.Err) {
+				return nil, "", false, result.Err
+			}
+		}
+	}
+}
+
+func (c *Cached) bytes(ctx context.Context, id cache.ActionID, ask func(context.Context) ([]byte, error)) (bytesAnswer, error) {
+	if got, ok := c.bytesKept(id); ok {
+		return got, nil
+	}
+	if c.mode == CacheOnly {
+		return bytesAnswer{}, ErrNotStored
+	}
+	data, err := ask(ctx)
+	if err != nil && ctx.Err() != nil {
+		return bytesAnswer{}, endedError{err}
+	}
+	if err != nil {
+		return bytesAnswer{}, err
+	}
+	if err := c.keepBytes(id, data); err != nil && c.Warn != nil {
+		c.warn.Do(func() { c.Warn(err) }) // the answer is good all the same
+	}
+	return bytesAnswer{data: data}, nil
+}
+
+func (c *Cached) bytesKept(id cache.ActionID) (bytesAnswer, bool) {
+	c.mu.Lock()
+	data, ok := c.memoryBytes[id]
+	c.mu.Unlock()
+	if ok {
+		return bytesAnswer{data: data}, true
+	}
+	if c.mode == CacheOff {
+		return bytesAnswer{}, false
+	}
+	packed, _, err := c.store.GetBytes(id)
+	var e bytesEntry
+	if err != nil || json.Unmarshal(packed, &e) != nil {
+		return bytesAnswer{}, false // a damaged entry is no entry
+	}
+	return bytesAnswer{e.Answer, e.Run != c.run}, true
+}
+
+func (c *Cached) keepBytes(id cache.ActionID, data []byte) error {
+	if c.mode != CacheWrite {
+		c.mu.Lock()
+		c.memoryBytes[id] = data
+		c.mu.Unlock()
+		return nil
+	}
+	packed, err := json.Marshal(bytesEntry{c.run, data})
+	if err == nil {
+		err = c.store.PutBytes(id, packed)
+	}
+	if err != nil {
+		return fmt.Errorf("storing an answer: %w; free some space, or use --cache off", err)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// retrying is how often and after which pauses a call is tried again.
+type retrying struct {
+	tries   uint
+	maxWait time.Duration
+	// pause may change how long is waited; tests don't wait.
+	pause func(time.Duration) time.Duration
+}
+
+// retried calls until an answer comes, the error is one that no other try mends, or the
+// tries are used up. Each try waits for its turn where the context carries a limiter's
+// ticket, and tells the limiter how it ended.
+func retried[T any](ctx context.Context, r retrying, call func(context.Context) (T, error)) (T, error) {
+	waits := r.waits()
+	turn := ticketOf(ctx)
+	for try := uint(1); ; try++ {
+		var none T
+		if err := turn.ready(ctx); err != nil {
+			return none, err
+		}
+		value, err := call(ctx)
+		turn.done(err)
+		if err == nil {
+			return value, nil
+		}
+		if ctx.Err() != nil || !temporary(err) || try >= r.tries {
+			return none, err
+		}
+		waits.asked = 0
+		var provider *ProviderError
+		if errors.As(err, &provider) {
+			waits.asked = min(provider.RetryAfter, r.maxWait)
+		}
+		if !sleep(ctx, waits.NextBackOff()) {
+			return none, fmt.Errorf("%w (waiting to try again after: %w)", context.Cause(ctx), err)
+		}
+	}
+}
+
+// sleep waits, and says whether it came to the end of the wait before that of the
+// context.
+func sleep(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return ctx.Err() == nil
+	}
+}
+
+// waits says how long to wait before another try: as long as the provider asked, or
+// a little more each time.
+type waits struct {
+	*backoff.ExponentialBackOff
+	asked time.Duration
+	pause func(time.Duration) time.Duration
+}
+
+// longestGrown bounds the pauses that nobody asked for.
+const longestGrown = 30 * time.Second
+
+func (r retrying) waits() *waits {
+	grow := backoff.NewExponentialBackOff()
+	grow.InitialInterval = min(250*time.Millisecond, r.maxWait)
+	grow.MaxInterval = min(longestGrown, r.maxWait)
+	return &waits{ExponentialBackOff: grow, pause: r.pause}
+}
+
+// NextBackOff implements [backoff.BackOff].
+func (w *waits) NextBackOff() time.Duration {
+	next := w.ExponentialBackOff.NextBackOff()
+	if w.asked > 0 {
+		next = w.asked
+	}
+	return w.pause(next)
+}
+
+// errUnanswered is a call to which no answer came: the network's fault or the time's.
+type errUnanswered struct{ error }
+
+func (e errUnanswered) Unwrap() error { return e.error }
+
+// temporary says whether another try may mend an error. What is neither the
+// provider's nor the network's was refused before anything was sent.
+func temporary(err error) bool {
+	var provider *ProviderError
+	if errors.As(err, &provider) {
+		return provider.Temporary()
+	}
+	var unanswered errUnanswered
+	return errors.As(err, &unanswered)
+}
+
+func trimSlash(address string) string { return strings.TrimSuffix(address, "/") }
