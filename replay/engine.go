@@ -26,15 +26,23 @@ type Engine struct {
 	Progress func(*Episode)
 	// Wanted says whether a fixture is played under an arm; nil plays all under all.
 	Wanted func(f *fixtures.Fixture, arm string) bool
+	// Apart plays every arm by itself, also where two agents go on from the same bytes:
+	// for measuring how far they differ then.
+	Apart bool
+	// User simulates the user after the fork; nil lets the recorded one speak.
+	User *User
+	// Drain is closed when no further episode is to begin; what is in flight ends. Nil
+	// for never.
+	Drain <-chan struct{}
 }
 
 // Play plays every fixture under every arm, but for the episodes that the folder
 // already holds finished, and journals each as it ends. The arms of a fixture are
 // played close in time, so that the hour is no difference between them.
 //
-// It returns early only when the context ends, with its cause, or where a recording
-// cannot be read or the folder not be written; a fault of a provider or a compactor
-// is an episode's own.
+// It returns early only when the context ends, with its cause, when the engine is
+// drained, with [ErrInterrupted], or where a recording cannot be read or the folder not
+// be written; a fault of a provider or a compactor is an episode's own.
 func (e *Engine) Play(ctx context.Context, folder *Folder, set []*fixtures.Fixture, arms []Arm) error {
 	return e.PlayReplicate(ctx, folder, set, arms, 0)
 }
@@ -47,30 +55,75 @@ func (e *Engine) PlayReplicate(ctx context.Context, folder *Folder, set []*fixtu
 		return err
 	}
 	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(max(1, e.Settings.Concurrency))
+	slots := make(chan struct{}, max(1, e.Settings.Concurrency))
+	left := false
 	for _, f := range set {
 		shared := &sharedStage{load: sync.OnceValues(func() (*staging, error) { return e.stage(f) })}
 		for _, arm := range arms {
 			key := Key{Fixture: f.Hash, Arm: arm.Name, Replicate: replicate}
-			if done[key] || e.Wanted != nil && !e.Wanted(f, arm.Name) {
+			if e.Wanted != nil && !e.Wanted(f, arm.Name) {
 				continue
 			}
-			if inner.Err() != nil {
+			var own *sharing
+			if !e.Apart && arm.Kind != ControlArm && replicate == 0 {
+				own = shared.sharing()
+			}
+			if episode := done[key]; episode != nil {
+				own.end(episode)
+				continue
+			}
+			// Whether it begins is settled here, in order: an arm of a fixture is not left
+			// out while a later one is played.
+			if !e.begin(inner, slots) {
+				left = true
 				break
 			}
-			group.Go(func() error { return e.playOne(inner, folder, shared, f, arm, key) })
+			group.Go(func() error {
+				defer func() { <-slots }()
+				return e.playOne(inner, folder, shared, f, arm, key, own)
+			})
 		}
 	}
 	err = group.Wait()
 	if cause := context.Cause(ctx); cause != nil && (err == nil || errors.Is(err, ctx.Err())) {
 		return cause
 	}
+	if err == nil && left {
+		return ErrInterrupted
+	}
 	return err
 }
 
-// sharedStage is the staging of a fixture, worked out by whichever episode comes first.
+// begin waits for a slot, and says whether another episode may begin in it.
+func (e *Engine) begin(ctx context.Context, slots chan struct{}) bool {
+	select {
+	case slots <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	if ctx.Err() != nil || Drained(e.Drain) {
+		<-slots
+		return false
+	}
+	return true
+}
+
+// Drained says whether a channel that is closed to let work run out is closed; a nil one
+// never is.
+func Drained(drain <-chan struct{}) bool {
+	select {
+	case <-drain:
+		return true
+	default:
+		return false
+	}
+}
+
+// sharedStage is the staging of a fixture, worked out by whichever episode comes first,
+// with the episodes that its arms may share.
 type sharedStage struct {
-	load func() (*staging, error)
+	load     func() (*staging, error)
+	sharings []*sharing
 }
 
 func (e *Engine) stage(f *fixtures.Fixture) (*staging, error) {
@@ -81,7 +134,9 @@ func (e *Engine) stage(f *fixtures.Fixture) (*staging, error) {
 	return stage(f, rec, &e.Settings, e.Counter)
 }
 
-func (e *Engine) playOne(ctx context.Context, folder *Folder, shared *sharedStage, f *fixtures.Fixture, arm Arm, key Key) error {
+func (e *Engine) playOne(ctx context.Context, folder *Folder, shared *sharedStage, f *fixtures.Fixture, arm Arm, key Key, own *sharing) error {
+	var ended *Episode
+	defer func() { own.end(ended) }()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -89,10 +144,17 @@ func (e *Engine) playOne(ctx context.Context, folder *Folder, shared *sharedStag
 	if err != nil {
 		return fmt.Errorf("fixture %s: %w", f.ConversationID, err)
 	}
-	episode, err := e.play(ctx, st, arm, key)
+	playing := ctx
+	if limit := e.Settings.EpisodeTimeout; limit > 0 {
+		late, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w of %s", ErrEpisodeTimeout, limit))
+		defer cancel()
+		playing = late
+	}
+	episode, err := e.play(playing, st, arm, key, own)
 	if err != nil {
 		return err
 	}
+	ended = episode
 	if err := folder.Episodes.Append(episode); err != nil {
 		return err
 	}
@@ -133,18 +195,24 @@ func (e *Engine) Fork(f *fixtures.Fixture) (int, error) {
 	return st.fork, nil
 }
 
-// finished are the keys whose episodes need not be played again.
-func finished(folder *Folder) (map[Key]bool, error) {
+// finished are the episodes that need not be played again.
+func finished(folder *Folder) (map[Key]*Episode, error) {
 	record, err := ReadRecord(folder.Dir)
 	if err != nil {
 		return nil, err
 	}
-	done := map[Key]bool{}
+	done := map[Key]*Episode{}
 	for _, e := range record.Episodes {
-		done[e.Key] = e.Finished()
+		if e.Finished() {
+			done[e.Key] = e
+		}
 	}
 	return done, nil
 }
+
+// ErrEpisodeTimeout says that an episode took longer than it may. It is a fault of the
+// world, and no outcome.
+var ErrEpisodeTimeout = errors.New("the episode was not over within limits.episode_timeout")
 
 // ErrInterrupted is the cause of a context that the user ended.
 var ErrInterrupted = errors.New("interrupted")

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
@@ -51,6 +52,12 @@ type Episode struct {
 	Context       fixtures.Hash      `json:"context,omitempty"`
 	Compactions   []CompactionRecord `json:"compactions,omitempty"`
 	Steps         []Step             `json:"steps,omitempty"`
+	// Recorded is what the recording did after the fork, in step mode; the turns of
+	// Steps are its turns.
+	Recorded []Step `json:"recorded,omitempty"`
+	// SameAs is the arm whose agent went on from the same bytes. Nothing was asked for a
+	// second time: steps, end and exchanges are that arm's.
+	SameAs string `json:"same_as,omitempty"`
 	// End says whether all recorded user turns were answered or the step limit came first.
 	End       EndReason  `json:"end,omitempty"`
 	Exchanges []Exchange `json:"exchanges,omitempty"`
@@ -81,6 +88,8 @@ type CompactionRecord struct {
 	Opaque       bool              `json:"opaque,omitempty"`
 	// NotRecorded says that the compactor refused for want of it in the recording.
 	NotRecorded bool `json:"not_recorded,omitempty"`
+	// Injected is the failure of its model that the compactor was given on purpose.
+	Injected string `json:"injected,omitempty"`
 	// Rules are what the compactor must never break, and whether it did.
 	Rules []RuleResult `json:"rules,omitempty"`
 }
@@ -92,7 +101,7 @@ type StepKind string
 const (
 	StepCall StepKind = "call" // the agent called a tool
 	StepText StepKind = "text" // the agent spoke
-	StepUser StepKind = "user" // the recorded user spoke
+	StepUser StepKind = "user" // the user spoke
 )
 
 // Step is one thing that happened after the fork.
@@ -105,7 +114,17 @@ type Step struct {
 	Result string             `json:"result,omitempty"`
 	Source ToolSource         `json:"source,omitempty"`
 	Text   string             `json:"text,omitempty"`
+	// Simulated says that a model wrote what the user says.
+	Simulated bool `json:"simulated,omitempty"`
+	// MadeInTurn is the last turn up to the fork in which the recording made the same
+	// call, by the fixture's canonical arguments; 0 where it made none, or made it again
+	// after the fork.
+	MadeInTurn int `json:"made_in_turn,omitempty"`
 }
+
+// Divergent says that nothing could answer the call: what the agent did from there on it
+// did on a made-up footing.
+func (s *Step) Divergent() bool { return s.Kind == StepCall && s.Source == Miss }
 
 // Conduct is what the checks see of the episode.
 func (e *Episode) Conduct() *fixtures.Conduct {
@@ -117,7 +136,7 @@ func (e *Episode) Conduct() *fixtures.Conduct {
 		switch s.Kind {
 		case StepCall:
 			c.Actions = append(c.Actions, fixtures.Action{Tool: s.Call.Name, Arguments: s.Call.Arguments, Step: s.Number, Turn: s.Turn})
-			if s.Source == Miss {
+			if s.Divergent() {
 				c.Missed = append(c.Missed, s.Number)
 			}
 		case StepText:
@@ -132,11 +151,16 @@ func (e *Episode) Conduct() *fixtures.Conduct {
 func (e *Episode) Finished() bool { return e.Status != Faulted }
 
 // Digest identifies what happened in the episode: the prefix, the contexts, what the
-// agent did, how it ended. What it cost and how long it took are no part of it.
+// agent did, how it ended. What it cost, how long it took, and whether it was asked for
+// or taken from another arm are no part of it.
 func (e *Episode) Digest() fixtures.Hash {
 	parts := *e
-	parts.Exchanges = nil
+	parts.Exchanges, parts.SameAs = nil, ""
 	parts.Replicate = 0
+	parts.Steps = slices.Clone(e.Steps)
+	for i := range parts.Steps {
+		parts.Steps[i].MadeInTurn = 0 // follows from the recording and the call
+	}
 	hash, err := fixtures.HashJSON(parts)
 	if err != nil {
 		return "" // an episode is made of what JSON can hold

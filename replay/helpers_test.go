@@ -161,7 +161,7 @@ func playEpisode(t *testing.T, e *Engine, f *fixtures.Fixture, arm Arm) *Episode
 	if err != nil {
 		t.Fatal(err)
 	}
-	episode, err := e.play(t.Context(), st, arm, Key{Fixture: f.Hash, Arm: arm.Name})
+	episode, err := e.play(t.Context(), st, arm, Key{Fixture: f.Hash, Arm: arm.Name}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -20,17 +21,23 @@ type player struct {
 	episode *Episode
 	// written are the messages that compactors wrote, with their kind.
 	written map[string]string
+	// shared is the episode as the other arms of the fixture see it; nil where nothing
+	// is shared.
+	shared *sharing
 }
 
 // errFault carries a fault of the world out of an episode.
 type errFault struct{ error }
 
-func (e *Engine) play(ctx context.Context, st *staging, arm Arm, key Key) (*Episode, error) {
-	p := &player{engine: e, stage: st, arm: arm, written: map[string]string{}, episode: &Episode{
+func (e *Engine) play(ctx context.Context, st *staging, arm Arm, key Key, shared *sharing) (*Episode, error) {
+	p := &player{engine: e, stage: st, arm: arm, written: map[string]string{}, shared: shared, episode: &Episode{
 		Key: key, ConversationID: st.fixture.ConversationID,
 		PrefixHash: st.hash, Fork: st.fork, PrefixTokens: st.tokens,
 	}}
 	err := p.run(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), ErrEpisodeTimeout) {
+		err = errFault{context.Cause(ctx)}
+	}
 	var fault errFault
 	if errors.As(err, &fault) {
 		p.episode.Status, p.episode.Reason = Faulted, fault.Error()
@@ -190,9 +197,13 @@ func (p *player) compactOnce(ctx context.Context, index, point int, current []Co
 	}
 	record.Status, record.Reason = out.Status, out.Reason
 	record.Compactor, record.Opaque, record.NotRecorded = out.Identity, out.Opaque, out.NotRecorded
+	record.Injected = out.Injected
 	p.episode.Exchanges = append(p.episode.Exchanges, out.Exchanges...)
 	if out.Status != Compacted {
 		record.After, record.TokensAfter = record.Before, record.TokensBefore
+		if result, known := keptOnFailure(current, out); known {
+			record.Rules = []RuleResult{result}
+		}
 		return out, record, nil
 	}
 	p.remember(out.Messages)
@@ -202,6 +213,9 @@ func (p *player) compactOnce(ctx context.Context, index, point int, current []Co
 		return nil, nil, err
 	}
 	record.Rules = checkRules(current, out, record, st.window)
+	if result, known := keptOnFailure(current, out); known {
+		record.Rules = append(record.Rules, result)
+	}
 	if e.Settings.SecondPass && p.episode.Replicate == 0 && index == len(st.points)-1 {
 		result, err := p.secondPass(ctx, request, out)
 		if err != nil {
@@ -264,25 +278,46 @@ func recordedAt(rec *fixtures.Recording, turn int) *fixtures.Compaction {
 	return nil
 }
 
-// speak lets the agent go on from a context until the recorded user's turns are
-// answered.
-func (p *player) speak(ctx context.Context, from []fixtures.Message) error {
+// speak lets the agent go on from a context until the user's turns are answered, or
+// asks it for each recorded turn in step mode.
+func (p *player) speak(ctx context.Context, from []fixtures.Message) (err error) {
 	st, e := p.stage, p.engine
 	messages := append(append([]fixtures.Message{}, st.system...), from...)
-	var err error
 	if p.episode.Context, err = e.Contexts.Put(messages); err != nil {
 		return err
 	}
 	p.episode.ContextTokens = CountAll(e.Counter, messages)
 	p.episode.Status = Played
+	same, err := p.shared.find(ctx, p.episode.Context)
+	if err != nil {
+		return err
+	}
+	if same != nil {
+		p.take(same)
+		return nil
+	}
+	if e.Settings.Mode == StepByStep {
+		return p.steps(ctx, messages)
+	}
 	tools, err := e.NewTools(st.fixture, st.recording, st.fork)
 	if err != nil {
 		return err
 	}
-	talk := &talk{player: p, tools: tools, messages: messages, turn: st.fork, users: st.users, ids: callIDs(messages)}
-	if st.userFirst && !talk.userSpeaks() {
-		p.episode.End = Answered
-		return nil
+	if closer, ok := tools.(io.Closer); ok {
+		defer func() {
+			if failed := closer.Close(); failed != nil && err == nil {
+				err = errFault{fmt.Errorf("closing the tools: %w", failed)}
+			}
+		}()
+	}
+	talk := &talk{player: p, tools: tools, messages: messages, forked: len(messages), turn: st.fork, users: st.users, ids: callIDs(messages)}
+	if st.userFirst {
+		// Nothing was said yet that the user could answer otherwise than recorded.
+		if len(talk.users) == 0 {
+			p.episode.End = Answered
+			return nil
+		}
+		talk.userSays(talk.users[0].Content, false)
 	}
 	return talk.run(ctx)
 }
@@ -302,23 +337,37 @@ type talk struct {
 	*player
 	tools    Tools
 	messages []fixtures.Message
-	turn     int
-	steps    int
-	users    []fixtures.Message
-	ids      map[string]bool
+	// forked is how many of the messages were there before the fork.
+	forked int
+	turn   int
+	steps  int
+	users  []fixtures.Message
+	ids    map[string]bool
 }
 
-// userSpeaks adds the recorded user's next message, if there is one.
-func (t *talk) userSpeaks() bool {
+// userSpeaks adds the user's next message, the recorded one or one that a model makes
+// of it. It says whether there was one left.
+func (t *talk) userSpeaks(ctx context.Context) (bool, error) {
 	if len(t.users) == 0 {
-		return false
+		return false, nil
 	}
+	text, simulated := t.users[0].Content, t.engine.User != nil
+	if simulated {
+		var err error
+		if text, err = t.simulate(ctx); err != nil {
+			return false, err
+		}
+	}
+	t.userSays(text, simulated)
+	return true, nil
+}
+
+// userSays adds what the user says in place of the next recorded message.
+func (t *talk) userSays(text string, simulated bool) {
 	t.turn++
-	m := fixtures.Message{Turn: t.turn, Role: fixtures.RoleUser, Content: t.users[0].Content}
 	t.users = t.users[1:]
-	t.messages = append(t.messages, m)
-	t.episode.Steps = append(t.episode.Steps, Step{Kind: StepUser, Turn: t.turn, Text: m.Content})
-	return true
+	t.messages = append(t.messages, fixtures.Message{Turn: t.turn, Role: fixtures.RoleUser, Content: text})
+	t.episode.Steps = append(t.episode.Steps, Step{Kind: StepUser, Turn: t.turn, Text: text, Simulated: simulated})
 }
 
 func (t *talk) run(ctx context.Context) error {
@@ -339,7 +388,11 @@ func (t *talk) run(ctx context.Context) error {
 			}
 			continue
 		}
-		if !t.userSpeaks() {
+		spoke, err := t.userSpeaks(ctx)
+		if err != nil {
+			return err
+		}
+		if !spoke {
 			t.episode.End = Answered
 			return nil
 		}
@@ -362,6 +415,9 @@ func (t *talk) ask(ctx context.Context) (*fixtures.Message, error) {
 		return nil, errFault{fmt.Errorf("turn %d: %w", t.turn, err)}
 	}
 	t.episode.Exchanges = append(t.episode.Exchanges, reply.Exchange("agent"))
+	if err := reply.Fault(); err != nil {
+		return nil, errFault{fmt.Errorf("turn %d: %w", t.turn, err)}
+	}
 	if strings.TrimSpace(reply.Message.Content) == "" && len(reply.Message.ToolCalls) == 0 {
 		return nil, errFault{fmt.Errorf("turn %d: the model answered nothing (finish reason %q)", t.turn, reply.FinishReason)}
 	}
@@ -410,6 +466,7 @@ func (t *talk) call(ctx context.Context, calls []fixtures.ToolCall) error {
 		t.messages = append(t.messages, fixtures.Message{Turn: t.turn, Role: fixtures.RoleTool, ToolCallID: call.ID, Content: result.Content})
 		t.episode.Steps = append(t.episode.Steps, Step{
 			Kind: StepCall, Turn: t.turn, Number: t.steps, Call: &call, Result: result.Content, Source: result.Source,
+			MadeInTurn: t.stage.made[keyOf(t.stage.fixture, call)],
 		})
 	}
 	return nil

@@ -252,7 +252,7 @@ func TestFaultsOfTheWorld(t *testing.T) {
 	}{
 		{"the provider fails", reference(), []any{down}, echoTools, "turn 4: 503 from the provider", 1},
 		{"the provider fails later", reference(), []any{say("a"), down}, echoTools, "turn 6: 503", 3},
-		{"an empty answer", reference(), []any{&Reply{FinishReason: "length"}}, echoTools, `turn 4: the model answered nothing (finish reason "length")`, 1},
+		{"an empty answer", reference(), []any{&Reply{FinishReason: "stop"}}, echoTools, `turn 4: the model answered nothing (finish reason "stop")`, 1},
 		{"an answer of spaces", reference(), []any{say(" \n\t")}, echoTools, "the model answered nothing", 1},
 		{"the tools fail", reference(), []any{callTool("a", "read")}, noTools, "step 1: calling read: the server of the tool is gone", 1},
 		{"the context outgrows the window", reference(), []any{big}, echoTools, "turn 6: the context grew to 120 tokens, beyond the window of 100", 3},
@@ -285,14 +285,14 @@ func TestWhatIsNotTheWorldsFaultStopsTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if episode, err := e.play(t.Context(), st, reference(), Key{Fixture: f.Hash, Arm: "reference"}); err == nil || !strings.Contains(err.Error(), "a stub of no sense") || !strings.Contains(err.Error(), "reference") {
+	if episode, err := e.play(t.Context(), st, reference(), Key{Fixture: f.Hash, Arm: "reference"}, nil); err == nil || !strings.Contains(err.Error(), "a stub of no sense") || !strings.Contains(err.Error(), "reference") {
 		t.Errorf("%+v, %v", episode, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, arm := range []Arm{reference(), compacting(func(ctx context.Context, _ *CompactRequest) (*Compaction, error) { return nil, ctx.Err() })} {
 		e := engine(t, modelFunc(func(ctx context.Context, _ *Request) (*Reply, error) { return nil, ctx.Err() }), story())
-		if episode, err := e.play(ctx, st, arm, Key{}); !errors.Is(err, context.Canceled) {
+		if episode, err := e.play(ctx, st, arm, Key{}, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("%+v, %v", episode, err)
 		}
 	}
@@ -513,6 +513,7 @@ func TestAnnotationsNeverLeaveTheExaminer(t *testing.T) {
 			return out, err
 		})
 		e := engine(t, model, recordings[f.Hash])
+		e.User = &User{Model: model, Name: "user"}
 		for _, arm := range []Arm{reference(), {Name: "control", Kind: ControlArm}, arm} {
 			if episode := playEpisode(t, e, f, arm); episode.Status == Faulted {
 				t.Fatalf("%s under %s: %s", f.ConversationID, arm.Name, episode.Reason)

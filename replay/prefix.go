@@ -28,6 +28,33 @@ type staging struct {
 	userFirst bool
 	users     []fixtures.Message // the recorded user's messages after the fork
 	window    int
+	// made are the calls that the recording makes up to the fork and not after it, with
+	// the last turn that makes them.
+	made map[callKey]int
+}
+
+// callKey is what makes two calls of a fixture the same.
+type callKey struct{ tool, arguments string }
+
+func keyOf(f *fixtures.Fixture, call fixtures.ToolCall) callKey {
+	return callKey{call.Name, f.CanonicalCall(call.Name, call.Arguments)}
+}
+
+// madeCalls are the calls of a recording that it makes up to the fork and not after it.
+// One that it makes again is its way of working, and no repetition of the agent's.
+func madeCalls(f *fixtures.Fixture, rec *fixtures.Recording, fork int) map[callKey]int {
+	made := map[callKey]int{}
+	for i := range rec.Messages {
+		m := &rec.Messages[i]
+		for _, call := range m.ToolCalls {
+			if m.Turn <= fork {
+				made[keyOf(f, call)] = m.Turn
+			} else {
+				delete(made, keyOf(f, call))
+			}
+		}
+	}
+	return made
 }
 
 // stage works out compaction points and fork of a fixture.
@@ -46,6 +73,7 @@ func stage(f *fixtures.Fixture, rec *fixtures.Recording, s *Settings, counter Co
 	st.body = answerCalls(st.body)
 	st.points = compactionPoints(f, rec, st, s, counter)
 	st.fork = forkTurn(f, rec, st.points)
+	st.made = madeCalls(f, rec, st.fork)
 	prefix := st.upTo(0, st.fork)
 	whole := append(append([]fixtures.Message{}, st.system...), prefix...)
 	hash, err := fixtures.HashJSON(whole)

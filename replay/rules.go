@@ -12,9 +12,8 @@ import (
 )
 
 // Rule is something that a compactor must never break, whatever it keeps. That a
-// compactor leaves a short context alone and that a failure leaves the history as it
-// was need no rule here: the engine asks for no compaction below the trigger, and goes
-// on with what it had where one fails.
+// compactor leaves a short context alone needs no rule here: the engine asks for no
+// compaction below the trigger.
 type Rule string
 
 // The rules.
@@ -39,11 +38,14 @@ const (
 	RuleLeak Rule = "leak"
 	// RuleSecondPass: the compactor accepts its own output.
 	RuleSecondPass Rule = "second_pass"
+	// RuleFailure: where the compactor's own model fails, the history stays as it was. It
+	// is put to the test by failures that are injected on purpose.
+	RuleFailure Rule = "failure_leaves_history"
 )
 
 // Rules lists the rules in the order in which reports print them.
 func Rules() []Rule {
-	return []Rule{RulePairs, RuleConservation, RuleSmaller, RuleFits, RuleRole, RuleLanguage, RuleVoice, RuleApproval, RuleLeak, RuleSecondPass}
+	return []Rule{RulePairs, RuleConservation, RuleSmaller, RuleFits, RuleRole, RuleLanguage, RuleVoice, RuleApproval, RuleLeak, RuleSecondPass, RuleFailure}
 }
 
 // RuleResult says whether a rule held at a compaction. A rule that a compaction gives
@@ -88,6 +90,28 @@ func checkRules(input []CompactMessage, out *Compaction, record *CompactionRecor
 		add(RuleLeak, counter)
 	}
 	return results
+}
+
+// keptOnFailure says whether the history outlived a failure of the compactor's model. A
+// compaction without an injected failure gives no evidence.
+func keptOnFailure(input []CompactMessage, out *Compaction) (result RuleResult, known bool) {
+	if out.Injected == "" {
+		return RuleResult{}, false
+	}
+	if out.Status != Compacted { // the engine goes on with what it had
+		return RuleResult{RuleFailure, true, ""}, true
+	}
+	kept := map[string]bool{}
+	for _, m := range out.Messages {
+		kept[m.ID] = true
+	}
+	for _, m := range input {
+		if !kept[m.ID] {
+			counter := fmt.Sprintf("its model failed (%s), and turn %d (%s) is gone: %.80q", out.Injected, m.Turn, m.Role, m.Content)
+			return RuleResult{RuleFailure, false, counter}, true
+		}
+	}
+	return RuleResult{RuleFailure, true, ""}, true
 }
 
 func when(broken bool, format string, args ...any) string {
@@ -190,6 +214,9 @@ func (p *player) secondPass(ctx context.Context, request *CompactRequest, out *C
 		return nil, nil // the world's fault says nothing of the compactor
 	}
 	p.episode.Exchanges = append(p.episode.Exchanges, second.Exchanges...)
+	if second.Injected != "" {
+		return nil, nil // its model failed on purpose, which says nothing of its output
+	}
 	broken := second.Status == Failed || second.Status == Refused && !second.NotRecorded
 	counter := when(broken, "given its own output of turn %d it answers %s: %s", request.AfterTurn, second.Status, second.Reason)
 	return &RuleResult{RuleSecondPass, !broken, counter}, nil

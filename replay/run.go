@@ -97,6 +97,24 @@ type Lineage struct {
 	Vocabulary     string        `json:"token_vocabulary"`
 	VocabularyOwn  bool          `json:"token_vocabulary_exact"`
 	CompactorNames []string      `json:"compactors"`
+	// UserModel, UserPrompt and UserEndpoint are who simulates the user; empty where the
+	// recorded user speaks.
+	UserModel    string `json:"user_model,omitempty"`
+	UserPrompt   string `json:"user_prompt_sha256,omitempty"`
+	UserEndpoint string `json:"user_endpoint,omitempty"`
+	// AgentAPI is how the agent's model is asked where that isn't Chat Completions.
+	AgentAPI string `json:"agent_api,omitempty"`
+	// JudgeAPI is the same of the judge's. AgentSent and JudgeSent say in words what their
+	// models are sent otherwise than usual, such as "no seed"; empty for nothing.
+	JudgeAPI  string `json:"judge_api,omitempty"`
+	AgentSent string `json:"agent_sent,omitempty"`
+	JudgeSent string `json:"judge_sent,omitempty"`
+	// InsidePrompt is the prompt with which the agent's model is asked about opaque
+	// contexts; empty where it isn't.
+	InsidePrompt string `json:"inside_prompt_sha256,omitempty"`
+	// Injected is the failure that the compactors' model was given on purpose. A run with
+	// one is no baseline.
+	Injected string `json:"injected,omitempty"`
 }
 
 // Folder is an open run directory.
@@ -120,7 +138,7 @@ var ErrOtherPlan = errors.New("it holds a run of another plan")
 // the run can be read without the set.
 func OpenFolder(dir string, plan Plan, set []*fixtures.Fixture, now time.Time) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("making the run directory: %w", err)
+		return nil, fmt.Errorf("making the run directory: %w; choose another --out", err)
 	}
 	f, err := lockFolder(dir)
 	if err != nil {
@@ -182,8 +200,8 @@ func (f *Folder) openJournals() (err error) {
 }
 
 // Reopen opens the run in dir for another judge, who is named in the run's lineage
-// from then on. What the judges before said stays in the journals.
-func Reopen(dir, judgeModel, judgePrompt, judgeEndpoint string) (*Folder, error) {
+// from then on as the lineage given names it. What the judges before said stays in the journals.
+func Reopen(dir string, judge Lineage) (*Folder, error) {
 	run, err := ReadRun(dir)
 	if err != nil {
 		return nil, err
@@ -194,7 +212,8 @@ func Reopen(dir, judgeModel, judgePrompt, judgeEndpoint string) (*Folder, error)
 	}
 	f.Run, f.Resumed = *run, true
 	l := &f.Run.Plan.Lineage
-	l.JudgeModel, l.JudgePrompt, l.JudgeEndpoint = judgeModel, judgePrompt, judgeEndpoint
+	l.JudgeModel, l.JudgePrompt, l.JudgeEndpoint = judge.JudgeModel, judge.JudgePrompt, judge.JudgeEndpoint
+	l.JudgeAPI, l.JudgeSent = judge.JudgeAPI, judge.JudgeSent
 	if err := f.openJournals(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -209,7 +228,7 @@ func lockFolder(dir string) (*Folder, error) {
 	f := &Folder{Dir: dir, lock: flock.New(filepath.Join(dir, lockFile)), Contexts: NewContexts(filepath.Join(dir, ContextsDir))}
 	locked, err := f.lock.TryLock()
 	if err != nil {
-		return nil, fmt.Errorf("locking the run directory %s: %w", dir, err)
+		return nil, fmt.Errorf("locking the run directory %s: %w; choose another --out", dir, err)
 	}
 	if !locked {
 		return nil, fmt.Errorf("the run directory %s is in use by another doubletake; wait for it, or choose another --out", dir)
@@ -324,6 +343,8 @@ func settingsDifference(a, b Settings) string {
 		return fmt.Sprintf("trigger %v there, %v now", a.Trigger, b.Trigger)
 	case a.StepLimit != b.StepLimit:
 		return fmt.Sprintf("step limit %d there, %d now", a.StepLimit, b.StepLimit)
+	case a.Mode != b.Mode:
+		return fmt.Sprintf("mode %s there, %s now", a.Mode, b.Mode)
 	}
 	return "settings differ"
 }
@@ -343,6 +364,14 @@ func fixtureDifference(there, now []*fixtures.Fixture) string {
 	return ""
 }
 
+// user names who speaks for the user.
+func (l *Lineage) user() string {
+	if l.UserModel == "" {
+		return "the recorded user"
+	}
+	return "a user simulated by " + l.UserModel
+}
+
 func lineageDifference(a, b Lineage) string {
 	switch {
 	case a.SetHash != b.SetHash:
@@ -359,6 +388,22 @@ func lineageDifference(a, b Lineage) string {
 		return fmt.Sprintf("judge prompt %s there, %s now", a.JudgePrompt, b.JudgePrompt)
 	case a.Seed != b.Seed:
 		return fmt.Sprintf("seed %d there, %d now", a.Seed, b.Seed)
+	case a.UserModel != b.UserModel:
+		return fmt.Sprintf("%s there, %s now", a.user(), b.user())
+	case a.UserEndpoint != b.UserEndpoint:
+		return fmt.Sprintf("endpoint of the user %s there, %s now", a.UserEndpoint, b.UserEndpoint)
+	case a.UserPrompt != b.UserPrompt:
+		return fmt.Sprintf("prompt of the user %s there, %s now", a.UserPrompt, b.UserPrompt)
+	case a.AgentAPI != b.AgentAPI:
+		return fmt.Sprintf("agent asked by %s there, %s now", cmp.Or(a.AgentAPI, "chat"), cmp.Or(b.AgentAPI, "chat"))
+	case a.JudgeAPI != b.JudgeAPI:
+		return fmt.Sprintf("judge asked by %s there, %s now", cmp.Or(a.JudgeAPI, "chat"), cmp.Or(b.JudgeAPI, "chat"))
+	case a.AgentSent != b.AgentSent || a.JudgeSent != b.JudgeSent:
+		return fmt.Sprintf("agent and judge sent %q and %q there, %q and %q now", a.AgentSent, a.JudgeSent, b.AgentSent, b.JudgeSent)
+	case a.InsidePrompt != b.InsidePrompt:
+		return "another prompt for opaque contexts there"
+	case a.Injected != b.Injected:
+		return fmt.Sprintf("injected failure %s there, %s now", cmp.Or(a.Injected, "none"), cmp.Or(b.Injected, "none"))
 	case a.Program != b.Program:
 		return fmt.Sprintf("made by %s, this is %s", a.Program, b.Program)
 	case !slices.Equal(a.CompactorNames, b.CompactorNames):
@@ -583,6 +628,17 @@ func (r *Record) SpentUSD() float64 {
 	for _, e := range r.Exchanges() {
 		if !e.Stored && e.CostUSD != nil {
 			spent += *e.CostUSD
+		}
+	}
+	return spent
+}
+
+// SpentTokens is what the run has taken of prompts and answers so far.
+func (r *Record) SpentTokens() int {
+	spent := 0
+	for _, e := range r.Exchanges() {
+		if !e.Stored {
+			spent += e.Usage.Total()
 		}
 	}
 	return spent
