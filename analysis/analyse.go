@@ -119,7 +119,7 @@ type analyser struct {
 func (a *analyser) find() error {
 	r, plan := &a.report, a.record.Run.Plan
 	*r = Report{
-		Version: ReportVersion, Run: a.record.Run.ID, Command: plan.Command, Lineage: plan.Lineage, Arms: plan.Arms,
+		Version: ReportVersion, Run: a.record.Run.ID, Command: plan.Command, Mode: plan.Settings.Mode.String(), Lineage: plan.Lineage, Arms: plan.Arms,
 		Set: SetCounts{
 			Name: plan.Lineage.SetName, Version: plan.Lineage.SetVersion, Hash: plan.Lineage.SetHash,
 			Fixtures: plan.Fixtures, Items: plan.Items, Decisions: plan.Decisions,
@@ -135,10 +135,12 @@ func (a *analyser) find() error {
 	}
 	a.queue = pairing.Queue(a.record, a.main.pairs, a.main.again, plan.Planned())
 	a.describe()
+	r.Divergence = divergence(a.record, a.main.pairs)
 	if err := a.items(&in); err != nil {
 		return err
 	}
 	r.PromptTokens = promptTokens(a.record, in.candidate)
+	r.Repeats = repeats(a.record)
 	for _, arm := range plan.Arms {
 		if arm.Kind == replay.CompactorArm {
 			r.Compactions[arm.Name] = countCompactions(a.record, arm.Name)
@@ -154,6 +156,7 @@ func (a *analyser) find() error {
 	}
 	a.show(&in)
 	a.gates = in
+	r.Unfinished = a.unfinished()
 	a.verdict()
 	a.note()
 	r.Notes = append([]string{}, a.notes...)
@@ -181,6 +184,7 @@ func (a *analyser) items(in *gateInput) (err error) {
 		part.Items = countItems(in.old)
 		part.Contradictions = contradictions(part.Items)
 	}
+	r.Moves = moves(in.old, in.now)
 	r.Moved, err = moved(in.old, in.now)
 	return err
 }
@@ -330,6 +334,11 @@ func newPairTable(pairs []pairing.Pair) PairTable {
 	for _, by := range []pairing.By{pairing.Replayed, pairing.Accepted} {
 		t.ByReference[by] = pairing.Count(pairs, func(p *pairing.Pair) bool { return p.By == by })
 	}
+	for i := range pairs {
+		if at := pairs[i].First.Context; at != "" && at == pairs[i].Second.Context {
+			t.Identical++
+		}
+	}
 	return t
 }
 
@@ -400,6 +409,10 @@ func (a *analyser) verdict() {
 		// A run whose instrument failed is no run, whatever else it saw.
 		r.Verdict, r.Why = Incomplete, append(a.incomplete(), blocking...)
 		return
+	case r.Unfinished != nil:
+		// What is played so far may block, or not any more once all is.
+		r.Verdict, r.Why = Incomplete, append(a.incomplete(), soFar(blocking)...)
+		return
 	case !r.Control.Valid:
 		r.Verdict = InvalidNoise
 		r.Why = append([]string{fmt.Sprintf("the reference disagrees with itself in %d of %d pairs (%.1f%%), more than the noise budget of %.1f%%: what differs between the arms says nothing",
@@ -465,8 +478,14 @@ func (a *analyser) losses() int {
 func (a *analyser) incomplete() []string {
 	var why []string
 	r := &a.report
+	if r.Unfinished != nil {
+		why = append(why, r.Unfinished.String())
+	}
 	if !r.Judge.Trusted && !a.deterministic {
 		why = append(why, "the judge can't be relied on: "+r.Judge.Reason)
+	}
+	if reason := a.varies(); reason != "" {
+		why = append(why, reason)
 	}
 	over := func(n, total int, what string) {
 		if total > 0 && float64(n) > a.settings.MaxUnscored*float64(total) {
@@ -502,6 +521,15 @@ func (a *analyser) incomplete() []string {
 	return why
 }
 
+// soFar marks what blocks in a run that is not over.
+func soFar(blocking []string) []string {
+	out := make([]string, len(blocking))
+	for i, line := range blocking {
+		out[i] = "so far, " + line
+	}
+	return out
+}
+
 // commonReason is the reason, without the place, that kept most pairs from an outcome.
 func (a *analyser) commonReason() string {
 	counts := map[string]int{}
@@ -526,16 +554,14 @@ func (a *analyser) commonReason() string {
 
 // note adds what a reader must know beside the numbers.
 func (a *analyser) note() {
-	if prints := fingerprints(a.record); len(prints) > 1 {
-		a.notes = append(a.notes, fmt.Sprintf("the provider's fingerprint changed during the run: %d different ones answered", len(prints)))
-	}
+	a.noteAnswers()
 	if a.record.Damaged > 0 {
 		a.notes = append(a.notes, fmt.Sprintf("%d journal lines are damaged and were left out", a.record.Damaged))
 	}
 	missed := 0
 	for _, e := range a.record.Episodes {
 		for _, s := range e.Steps {
-			if s.Source == replay.Miss {
+			if s.Divergent() {
 				missed++
 			}
 		}
@@ -546,6 +572,10 @@ func (a *analyser) note() {
 	for _, name := range a.record.Run.Plan.Quarantined {
 		a.notes = append(a.notes, "in quarantine, and not played: "+name)
 	}
+	if injected := a.report.Lineage.Injected; injected != "" {
+		a.notes = append(a.notes, fmt.Sprintf("the compactors' model failed on purpose (%s): this run says what becomes of the history then, and is no baseline", injected))
+	}
+	a.noteRepeats()
 	a.noteEvidence()
 	if !a.report.Lineage.VocabularyOwn {
 		a.notes = append(a.notes, fmt.Sprintf("tokens are counted with the vocabulary %s, which may not be that of %s", a.report.Lineage.Vocabulary, a.report.Lineage.AgentModel))

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/doubletake-dev/doubletake/replay"
@@ -68,6 +69,19 @@ func LineageDifferences(a, b *replay.Plan) []string {
 	differ("agent endpoint", a.Lineage.Endpoint, b.Lineage.Endpoint)
 	differ("judge model", a.Lineage.JudgeModel, b.Lineage.JudgeModel)
 	differ("judge prompt", a.Lineage.JudgePrompt, b.Lineage.JudgePrompt)
+	differ("user model", a.Lineage.UserModel, b.Lineage.UserModel)
+	differ("user endpoint", a.Lineage.UserEndpoint, b.Lineage.UserEndpoint)
+	differ("user prompt", a.Lineage.UserPrompt, b.Lineage.UserPrompt)
+	differ("agent API", a.Lineage.AgentAPI, b.Lineage.AgentAPI)
+	differ("judge API", a.Lineage.JudgeAPI, b.Lineage.JudgeAPI)
+	differ("what the agent is sent", a.Lineage.AgentSent, b.Lineage.AgentSent)
+	differ("what the judge is sent", a.Lineage.JudgeSent, b.Lineage.JudgeSent)
+	differ("prompt for opaque contexts", a.Lineage.InsidePrompt, b.Lineage.InsidePrompt)
+	differ("injected failure", cmp.Or(a.Lineage.Injected, "none"), cmp.Or(b.Lineage.Injected, "none"))
+	if a.Lineage.Injected != "" && a.Lineage.Injected == b.Lineage.Injected {
+		out = append(out, fmt.Sprintf("injected failure: %s, and such a run is no baseline", a.Lineage.Injected))
+	}
+	differ("mode", a.Settings.Mode, b.Settings.Mode)
 	differ("seed", a.Lineage.Seed, b.Lineage.Seed)
 	differ("window", a.Settings.Window, b.Settings.Window)
 	differ("trigger", a.Settings.Trigger, b.Settings.Trigger)

@@ -83,14 +83,16 @@ func (a *analyser) control(candidate string) (Control, error) {
 }
 
 // refuseStored takes the outcome from control pairs with an answer that another run had
-// paid for: a stored answer agrees with itself by construction.
+// paid for: a stored answer agrees with itself by construction. One that was asked for
+// afresh and is read back, as where a night is played again from the store alone, is an
+// answer of its own.
 func (a *analyser) refuseStored(m *pairing.Matching) {
 	stored := 0
 	for i := range m.Pairs {
 		p := &m.Pairs[i]
 		e := a.record.Episode(replay.Key{Fixture: p.Fixture, Arm: p.Second.Arm, Replicate: p.Replicate})
 		for _, x := range e.Exchanges {
-			if x.Stored {
+			if x.Stored && !x.Fresh {
 				p.Cell, p.Reason = pairing.Unscored, "the control was answered from a store"
 				stored++
 				break

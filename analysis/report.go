@@ -35,8 +35,12 @@ type Report struct {
 	Run     string `json:"run"`
 	Command string `json:"command"`
 	// Verdict is what the run says about the change, Why in words.
-	Verdict Verdict          `json:"verdict"`
-	Why     []string         `json:"why"`
+	Verdict Verdict  `json:"verdict"`
+	Why     []string `json:"why"`
+	// Unfinished is how far the run came where it was stopped; null at its end.
+	Unfinished *Unfinished `json:"unfinished,omitempty"`
+	// Mode is how the episodes went on after the fork, closed or step.
+	Mode    string           `json:"mode"`
 	Lineage replay.Lineage   `json:"lineage"`
 	Arms    []replay.ArmInfo `json:"arms"`
 	Set     SetCounts        `json:"set"`
@@ -54,6 +58,11 @@ type Report struct {
 	// Moved are the decisions that went from kept to lost and back between incumbent
 	// and candidate, by class; null without an incumbent.
 	Moved map[fixtures.Class]Moved `json:"items_moved"`
+	// Moves names the decisions that came out otherwise under the candidate than under
+	// the incumbent; null without an incumbent.
+	Moves []Move `json:"moved"`
+	// Divergence is measured turn by turn, in step mode alone.
+	Divergence []TurnDivergence `json:"divergence_by_turn,omitempty"`
 	// Pins names the pinned items whose literal is gone, Voice the literals that came
 	// back in another voice, under the candidate.
 	Pins  []string `json:"broken_pins"`
@@ -85,7 +94,12 @@ type Report struct {
 	Rubric *Rubric `json:"rubric"`
 	// TaskSuccess is how many episodes of each arm passed. It is no gate.
 	TaskSuccess map[string]Share `json:"task_success"`
-	Notes       []string         `json:"notes"`
+	// Repeats are the calls that the recording had made before the fork and the agent
+	// made again, by arm; left out where there are none.
+	Repeats map[string]RepeatCounts `json:"repeats,omitempty"`
+	Notes   []string                `json:"notes"`
+	// Fingerprints are those of the providers where several answered for one purpose.
+	Fingerprints []FingerprintCount `json:"fingerprints,omitempty"`
 }
 
 // SetCounts is the size of what was run.
@@ -102,6 +116,9 @@ type SetCounts struct {
 type PairTable struct {
 	pairing.Table
 	ByReference map[pairing.By]pairing.Table `json:"by_reference"`
+	// Identical counts the pairs whose agents went on from the same bytes. They were
+	// played once.
+	Identical int `json:"identical_contexts"`
 }
 
 // Comparison is two arms compared outside the main comparison.

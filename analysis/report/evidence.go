@@ -18,7 +18,11 @@ func (t *textReport) test() {
 }
 
 func brief(c analysis.Comparison) string {
-	return fmt.Sprintf("%s, %s in %s, p(worse) %s", plural(c.Test.Losses, "loss"), plural(c.Test.Gains, "gain"), plural(c.Test.Pairs, "pair"), pValue(c.Test.PCluster))
+	line := fmt.Sprintf("%s, %s in %s, p(worse) %s", plural(c.Test.Losses, "loss"), plural(c.Test.Gains, "gain"), plural(c.Test.Pairs, "pair"), pValue(c.Test.PCluster))
+	if n := c.Pairs.Identical; n > 0 {
+		line += fmt.Sprintf("; identical contexts: %d of %s, played once", n, plural(c.Pairs.Total, "pair"))
+	}
+	return line
 }
 
 // testLines are the sentences about the pair test, for text, Markdown and HTML alike.

@@ -90,6 +90,7 @@ func newPageView(page *Page) *pageView {
 		Facts: []string{
 			"run " + Clean(r.Run),
 			fmt.Sprintf("set %s %s: %s, %s, %s", Clean(r.Set.Name), Clean(r.Set.Version), plural(r.Set.Fixtures, "fixture"), plural(r.Set.Items, "item"), plural(r.Set.Decisions, "compaction decision")),
+			Clean(modeLine(r)),
 			"made by " + Clean(r.Lineage.Program),
 		},
 		Disagree: newDisagreeView(page),
@@ -228,6 +229,9 @@ func itemsSection(r *analysis.Report) sectionView {
 	if line := movedLine(r); line != "" {
 		s.Parts = append(s.Parts, partView{Lines: []string{line}})
 	}
+	if rows := movesTable(r); rows != nil {
+		s.Parts = append(s.Parts, partView{Table: newTableView(Clean(movesTitle(r)), rows)})
+	}
 	if len(r.Pins) > 0 {
 		s.Parts = append(s.Parts, partView{Heading: "Broken pins", Lines: some(r.Pins)})
 	}
@@ -243,6 +247,9 @@ func testSection(r *analysis.Report, figures *Figures) sectionView {
 		s.Parts = append(s.Parts, partView{Figure: figures.Effect})
 	}
 	s.Parts = append(s.Parts, partView{Lines: some(append(testLines(r), otherLines(r)...))})
+	if rows := divergenceTable(r); rows != nil {
+		s.Parts = append(s.Parts, partView{Table: newTableView(Clean(divergenceTitle(r)), rows)})
+	}
 	if figures.Power != nil {
 		s.Parts = append(s.Parts, partView{Heading: "What this many pairs can see", Figure: figures.Power})
 	}
@@ -336,8 +343,26 @@ func lineageSection(r *analysis.Report) sectionView {
 		{"judge endpoint", l.JudgeEndpoint},
 		{"judge prompt, SHA-256", l.JudgePrompt},
 		{"temperature, seed", fmt.Sprintf("%d, %d", l.Temperature, l.Seed)},
+		{"mode", r.Mode},
 		{"set, version, hash", fmt.Sprintf("%s, %s, %s", l.SetName, l.SetVersion, l.SetHash)},
 		{"token vocabulary", vocabulary},
+	}
+	if l.UserModel != "" {
+		rows = append(rows, []string{"user simulated by", l.UserModel}, []string{"user endpoint", l.UserEndpoint}, []string{"user prompt, SHA-256", l.UserPrompt})
+	}
+	for _, row := range [][]string{
+		{"prompt for opaque contexts, SHA-256", l.InsidePrompt}, {"judge asked by", l.JudgeAPI},
+		{"agent's model sent", l.AgentSent}, {"judge's model sent", l.JudgeSent},
+	} {
+		if row[1] != "" {
+			rows = append(rows, row)
+		}
+	}
+	if l.AgentAPI != "" {
+		rows = append(rows, []string{"agent asked by", l.AgentAPI})
+	}
+	if l.Injected != "" {
+		rows = append(rows, []string{"injected failure", l.Injected})
 	}
 	for _, arm := range r.Arms {
 		made := string(arm.Kind)

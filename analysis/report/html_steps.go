@@ -97,6 +97,9 @@ func newStepView(arm string, s *replay.Step, left *room, marks ...stretch) stepV
 		return v
 	}
 	v.Source = sourceName(s.Source)
+	if s.MadeInTurn > 0 {
+		v.Source += fmt.Sprintf("; the recording made this call in turn %d, before the fork", s.MadeInTurn)
+	}
 	result := left.take(s.Result, mostText/2)
 	v.Result = &result
 	return v
@@ -108,8 +111,14 @@ func sourceName(s replay.ToolSource) string {
 		return "from the tape"
 	case replay.FromStub:
 		return "from a stub"
+	case replay.FromSimulator:
+		return "from the simulator"
+	case replay.FromSandbox:
+		return "from the sandbox"
 	case replay.Miss:
 		return "no answer on the tape"
+	case replay.NotCalled:
+		return "not called: the recording did something else"
 	}
 	return Shorten(string(s), 40)
 }
@@ -118,6 +127,9 @@ func sourceName(s replay.ToolSource) string {
 func what(s *replay.Step) string {
 	switch s.Kind {
 	case replay.StepUser:
+		if s.Simulated {
+			return "the simulated user says"
+		}
 		return "the user says"
 	case replay.StepText:
 		return "the agent says"

@@ -14,6 +14,7 @@ func Markdown(out io.Writer, r *analysis.Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## doubletake: %s\n\n", r.Verdict)
 	fmt.Fprintf(&b, "%s against %s, set %s %s (%d fixtures, %d items), run `%s`\n\n", escape(r.Candidate), escape(r.Baseline), escape(r.Set.Name), escape(r.Set.Version), r.Set.Fixtures, r.Set.Items, r.Run)
+	fmt.Fprintf(&b, "%s\n\n", escape(modeLine(r)))
 	for _, why := range r.Why {
 		fmt.Fprintf(&b, "- %s\n", escape(why))
 	}
@@ -43,7 +44,12 @@ func Markdown(out io.Writer, r *analysis.Report) error {
 		c := r.Items[class]
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d |\n", class, c.Verbatim, c.Supported, c.Absent, c.Contradicted, c.Unscored, c.Total)
 	}
+	b.WriteString(markdownTable(movesTitle(r), movesTable(r)))
+	b.WriteString(markdownTable(divergenceTitle(r), divergenceTable(r)))
 	b.WriteString("\n")
+	if line := identicalLine(r); line != "" {
+		fmt.Fprintf(&b, "- %s\n", escape(line))
+	}
 	for _, line := range append(testLines(r), controlLines(r)...) {
 		fmt.Fprintf(&b, "- %s\n", escape(line))
 	}

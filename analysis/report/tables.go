@@ -138,9 +138,14 @@ func ruleTable(r *analysis.Report) [][]string {
 	rows := [][]string{head}
 	for _, rule := range replay.Rules() {
 		row := []string{string(rule)}
+		checked := 0
 		for _, arm := range arms {
 			count := r.Compactions[arm].Rules[rule]
+			checked += count.Checked
 			row = append(row, share(count.Held, count.Checked))
+		}
+		if rule == replay.RuleFailure && checked == 0 {
+			continue // no failure was injected
 		}
 		rows = append(rows, row)
 	}
@@ -243,6 +248,9 @@ func testTitle(r *analysis.Report) string {
 // their number.
 func otherLines(r *analysis.Report) []string {
 	var lines []string
+	if line := identicalLine(r); line != "" {
+		lines = append(lines, line)
+	}
 	if i := r.Incumbent; i != nil {
 		lines = append(lines, i.Name+" against reference: "+brief(i.Reference), r.Candidate+" against "+i.Name+": "+brief(i.Candidate))
 	}

@@ -42,9 +42,11 @@ func Text(out io.Writer, r *analysis.Report, style Style) error {
 	t.disagreements()
 	t.notPaired()
 	t.items()
+	t.moves()
 	t.gates()
 	t.compactions()
 	t.test()
+	t.divergence()
 	t.control()
 	t.slices()
 	t.metrics()
@@ -90,6 +92,7 @@ func (t *textReport) head() {
 	r := t.r
 	t.printf("doubletake %s  run %s  set %s %s: %s, %s, %s\n",
 		r.Command, r.Run, Clean(r.Set.Name), Clean(r.Set.Version), plural(r.Set.Fixtures, "fixture"), plural(r.Set.Items, "item"), plural(r.Set.Decisions, "compaction decision"))
+	t.printf("%s\n", Clean(modeLine(r)))
 	color := colorGood
 	switch r.Verdict {
 	case analysis.Regressed, analysis.Incomplete, analysis.InvalidNoise:
