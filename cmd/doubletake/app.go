@@ -55,7 +55,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "doubletake: %v\n", err)
 		return exitUsage
 	}
-	err := newApp(stdout, raw).RunContext(ctx, args)
+	app := newApp(stdout, raw)
+	app.Metadata = map[string]any{argumentsKey: args}
+	err := app.RunContext(ctx, args)
 	var exit *exitError
 	switch {
 	case err == nil:
@@ -119,7 +121,7 @@ Exit codes: 0 nothing blocks; 1 the change is blocked, and nothing else gives 1;
 4 inconclusive, only under --strict; 130 interrupted, the same command goes on.`,
 		Commands: []*cli.Command{
 			nightlyCommand(), compareCommand(), reviewCommand(), reportCommand(), gateCommand(), evidenceCommand(), judgeCommand(),
-			importCommand(), scanCommand(), fixturesCommand(), powerCommand(), statsCommand(), providerCommand(),
+			importCommand(), scanCommand(), fixturesCommand(), powerCommand(), statsCommand(), cacheCommand(), providerCommand(),
 		},
 	}
 	for _, command := range app.Commands {

@@ -31,33 +31,52 @@ type config struct {
 	Set        string                     `yaml:"set"`
 	Agent      agentConfig                `yaml:"agent"`
 	Judge      judgeConfig                `yaml:"judge"`
+	User       userConfig                 `yaml:"user"`
 	Compactors map[string]compactorConfig `yaml:"compactors"`
 	Nightly    nightlyConfig              `yaml:"nightly"`
 	Gates      map[string]float64         `yaml:"gates"`
 	Test       testConfig                 `yaml:"test"`
 	Limits     limitsConfig               `yaml:"limits"`
 	Cache      cacheConfig                `yaml:"cache"`
+	Tools      toolsConfig                `yaml:"tools"`
 	Prices     map[string]model.Price     `yaml:"prices"` // by model name
 
 	dir string // where the file lies: paths in it are relative to that
 }
 
 type agentConfig struct {
-	Model       string   `yaml:"model"`
+	// Provider is openai or anthropic; MaxTokens and PromptCache go with anthropic.
+	Provider    string `yaml:"provider"`
+	MaxTokens   whole  `yaml:"max_tokens"`
+	PromptCache bool   `yaml:"prompt_cache"`
+	Model       string `yaml:"model"`
+	// API is chat or responses.
+	API         string   `yaml:"api"`
 	BaseURL     string   `yaml:"base_url"`
 	Temperature *float64 `yaml:"temperature"`
 	Seed        *whole   `yaml:"seed"`
 	Window      whole    `yaml:"window"`
 	StepLimit   whole    `yaml:"step_limit"`
+	// Stream asks for answers piece by piece; Quirks say how the model wants to be asked.
+	Stream bool          `yaml:"stream"`
+	Quirks *model.Quirks `yaml:"quirks"`
 }
 
 type judgeConfig struct {
+	// Provider is openai or anthropic, the agent's where it is empty; MaxTokens goes with
+	// anthropic.
+	Provider  string `yaml:"provider"`
+	MaxTokens whole  `yaml:"max_tokens"`
+
 	Model   string `yaml:"model"`
 	BaseURL string `yaml:"base_url"`
 	// Controls is how many controls of each kind are planted.
 	Controls *whole `yaml:"controls"`
 	// MinAccuracy is the share of controls that the judge must get right.
 	MinAccuracy *float64 `yaml:"min_accuracy"`
+	// Stream and Quirks are those of the agent.
+	Stream bool          `yaml:"stream"`
+	Quirks *model.Quirks `yaml:"quirks"`
 }
 
 // defaultControls is how many controls of each kind are planted where the config
@@ -80,7 +99,17 @@ type compactorConfig struct {
 	// HeadersEnv names the environment variable that holds a header's value.
 	HeadersEnv map[string]string `yaml:"headers_env"`
 	// File is the folder of saved outputs.
-	File    string   `yaml:"file"`
+	File string `yaml:"file"`
+	// Preset is a provider's own compaction, at BaseURL, with Instructions.
+	Preset       string `yaml:"preset"`
+	BaseURL      string `yaml:"base_url"`
+	Instructions string `yaml:"instructions"`
+	// The options of clear-tool-results.
+	ToolUses        whole    `yaml:"tool_uses"`
+	ClearAtLeast    whole    `yaml:"clear_at_least"`
+	ExcludeTools    []string `yaml:"exclude_tools"`
+	ClearToolInputs bool     `yaml:"clear_tool_inputs"`
+
 	Prompt  string   `yaml:"prompt"`
 	Model   string   `yaml:"model"`
 	Keep    whole    `yaml:"keep"`
@@ -100,6 +129,9 @@ type nightlyConfig struct {
 	Stop string `yaml:"stop"`
 	// SecondPass gives each compactor its own output once more.
 	SecondPass *bool `yaml:"second_pass"`
+	// Mode is closed or step, User recorded or simulated.
+	Mode string `yaml:"mode"`
+	User string `yaml:"user"`
 }
 
 type testConfig struct {
@@ -114,17 +146,29 @@ type testConfig struct {
 }
 
 type limitsConfig struct {
-	Concurrency       whole    `yaml:"concurrency"`
-	RequestsPerMinute whole    `yaml:"requests_per_minute"`
-	TokensPerMinute   whole    `yaml:"tokens_per_minute"`
-	MaxCostUSD        float64  `yaml:"max_cost_usd"`
-	Timeout           duration `yaml:"timeout"`
-	Tries             whole    `yaml:"tries"`
+	Concurrency       whole `yaml:"concurrency"`
+	RequestsPerMinute whole `yaml:"requests_per_minute"`
+	TokensPerMinute   whole `yaml:"tokens_per_minute"`
+	// RequestsInFlight is how many requests may wait for their answer at once.
+	RequestsInFlight whole   `yaml:"requests_in_flight"`
+	MaxCostUSD       float64 `yaml:"max_cost_usd"`
+	// MaxTokens is how many tokens of prompts and answers a night may take in all.
+	MaxTokens whole    `yaml:"max_tokens"`
+	Timeout   duration `yaml:"timeout"`
+	// IdleTimeout is the longest silence in the middle of an answer, EpisodeTimeout the
+	// longest time of an episode.
+	IdleTimeout    duration `yaml:"idle_timeout"`
+	EpisodeTimeout duration `yaml:"episode_timeout"`
+	Tries          whole    `yaml:"tries"`
 }
 
 type cacheConfig struct {
 	Dir  string `yaml:"dir"`
 	Mode string `yaml:"mode"`
+	// MaxAge is how long an answer may stay unused, MaxMB how many megabytes (of a million
+	// bytes) the cache may have; 0 means no limit.
+	MaxAge age   `yaml:"max_age"`
+	MaxMB  whole `yaml:"max_mb"`
 }
 
 // duration is a time.Duration written as in 60s or 2m.
@@ -270,6 +314,9 @@ func (c *config) validate() error {
 	if t := c.Agent.Temperature; t != nil && *t != 0 {
 		return fmt.Errorf("agent.temperature: %v; a replay compares two plays and needs 0", *t)
 	}
+	if err := c.validateAPI(); err != nil {
+		return err
+	}
 	for name, compactor := range c.Compactors {
 		if err := compactor.validate(); err != nil {
 			return fmt.Errorf("compactors.%s: %w", name, err)
@@ -284,7 +331,9 @@ func (c *config) validate() error {
 	for name, n := range map[string]whole{
 		"agent.window": c.Agent.Window, "agent.step_limit": c.Agent.StepLimit, "limits.concurrency": c.Limits.Concurrency,
 		"limits.requests_per_minute": c.Limits.RequestsPerMinute, "limits.tokens_per_minute": c.Limits.TokensPerMinute, "limits.tries": c.Limits.Tries,
+		"limits.requests_in_flight": c.Limits.RequestsInFlight, "limits.max_tokens": c.Limits.MaxTokens,
 		"nightly.confirm": c.Nightly.Confirm, "nightly.replicates": c.Nightly.Replicates, "judge.controls": whole(c.controls()),
+		"agent.max_tokens": c.Agent.MaxTokens, "judge.max_tokens": c.Judge.MaxTokens, "cache.max_mb": c.Cache.MaxMB,
 	} {
 		if n < 0 {
 			return fmt.Errorf("%s: %d is negative", name, n)
@@ -299,6 +348,15 @@ func (c *config) validate() error {
 	if err := c.money(); err != nil {
 		return err
 	}
+	if err := c.validateProviders(); err != nil {
+		return err
+	}
+	if err := c.validateAsking(); err != nil {
+		return err
+	}
+	if err := c.validateUser(); err != nil {
+		return err
+	}
 	return c.analysis().Validate()
 }
 
@@ -310,7 +368,7 @@ func (c *config) money() error {
 	amounts := map[string]float64{"limits.max_cost_usd": c.Limits.MaxCostUSD}
 	for name, p := range c.Prices {
 		amounts["prices."+name+".input"], amounts["prices."+name+".output"] = p.Input, p.Output
-		amounts["prices."+name+".cached_input"] = p.CachedInput
+		amounts["prices."+name+".cached_input"], amounts["prices."+name+".cache_write"] = p.CachedInput, p.CacheWrite
 	}
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
 		if v := amounts[name]; !(v >= 0 && v < 1e9) {
@@ -325,14 +383,14 @@ func (c compactorConfig) validate() error {
 	for _, kind := range []struct {
 		name string
 		set  bool
-	}{{"use", c.Use != ""}, {"exec", len(c.Exec) > 0}, {"http", c.HTTP != ""}, {"file", c.File != ""}} {
+	}{{"use", c.Use != ""}, {"exec", len(c.Exec) > 0}, {"http", c.HTTP != ""}, {"file", c.File != ""}, {"preset", c.Preset != ""}} {
 		if kind.set {
 			kinds = append(kinds, kind.name)
 		}
 	}
 	switch {
 	case len(kinds) == 0:
-		return fmt.Errorf("wants use (one of %s), exec (a command), http (an address) or file (a folder of saved outputs)", strings.Join(compact.Names(), ", "))
+		return fmt.Errorf("wants use (one of %s), exec (a command), http (an address), file (a folder of saved outputs) or preset (one of %s)", strings.Join(compact.Names(), ", "), strings.Join(compact.Presets(), ", "))
 	case len(kinds) == 2:
 		return fmt.Errorf("has both %s and %s", kinds[0], kinds[1])
 	case len(kinds) > 2:
@@ -347,7 +405,7 @@ func (c compactorConfig) validate() error {
 	case !(c.Trigger >= 0 && c.Trigger <= 1):
 		return fmt.Errorf("trigger: %v is not between 0 and 1", c.Trigger)
 	}
-	return nil
+	return c.validateOptions()
 }
 
 // analysis is what the verdict is found by: the defaults with what the config says.

@@ -62,7 +62,10 @@ func nightFlags() []cli.Flag {
 		listFlag("fixture", "play only the fixture `ID` (repeatable)"),
 		stringFlag("stop", "early: stop once harm is certain at the level of the test; never (the default): play everything; `WHEN`"),
 		&cli.IntFlag{Name: "replicates", Usage: "play each episode `N` times; the test takes the means", DefaultText: "1", EnvVars: twin("replicates")},
+		modeFlag(),
+		injectFlag(),
 		rubricFlag(),
+		allowExecFlag(),
 		jsonFlag(),
 		&cli.BoolFlag{Name: "strict", Usage: "exit with 4 where the result is inconclusive", EnvVars: twin("strict")},
 	}

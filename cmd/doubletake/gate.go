@@ -101,11 +101,14 @@ func runGate(c *cli.Context) error {
 	return nil
 }
 
-// gateResult is FAIL where a row regressed, INCOMPLETE where too much is unscored, INVALID
-// where the reference disagrees too much with itself.
+// gateResult is FAIL where a row regressed, INCOMPLETE where too much is unscored or the
+// run is not finished, INVALID where the reference disagrees too much with itself.
 func gateResult(r *analysis.Report, gates []analysis.Gate) (string, int) {
 	if r.Verdict == analysis.InvalidNoise {
 		return "INVALID", exitIncomplete
+	}
+	if r.Unfinished != nil {
+		return "INCOMPLETE", exitIncomplete
 	}
 	for _, g := range gates {
 		if g.Status == analysis.GateRegressed && (r.Verdict != analysis.Incomplete || r.Judge.Trusted) {

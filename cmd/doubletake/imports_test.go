@@ -25,7 +25,12 @@ var importRules = []struct {
 	{"fixtures", nil, "fixtures stand on nothing of ours"},
 	{"fixtures/...", []string{"fixtures"}, "what is beside the fixtures stands on them alone"},
 	{"replay", []string{"fixtures"}, "the engine knows small interfaces of its own"},
-	{"replay/...", []string{"replay", "fixtures", "fixtures/recording", "fixtures/annotate", "fixtures/signals"}, "implementations don't know each other"},
+	{"replay/...", []string{"replay", "fixtures", "fixtures/recording", "fixtures/annotate", "fixtures/signals", "replay/responses"}, "implementations don't know each other, and share the form of a provider's items"},
+	{"replay/command", nil, "running a command needs nothing of ours"},
+	{"replay/compact", []string{"replay", "fixtures", "fixtures/recording", "fixtures/annotate", "fixtures/signals", "replay/command", "replay/responses"}, "compactors don't know the other implementations"},
+	{"replay/tools", []string{"replay", "fixtures", "replay/command"}, "tools don't know the other implementations"},
+	{"replay/tools/server", []string{"replay", "fixtures", "replay/command", "replay/tools"}, "a server's client fills the place that the tools have for it"},
+	{"replay/tools/toolstest", []string{"replay", "fixtures"}, "the conformance test knows the interface alone"},
 	{"replay/compact/compacttest", []string{"replay", "fixtures", "replay/compact"}, "the conformance test knows the package it tests"},
 	{"pairing", []string{"replay", "fixtures"}, "pairing is a pure function of recorded episodes"},
 	{"pairing/review", []string{"pairing", "replay", "fixtures", "fixtures/annotate"}, "the page reads what a run left, and puts an annotation's steps before a person"},
@@ -45,9 +50,11 @@ var foreignRules = []struct {
 	files   int      // at most so many files; 0 for any number
 }{
 	{"github.com/sashabaranov/go-openai", []string{"replay/model"}, 1},
+	{"github.com/anthropics/anthropic-sdk-go", []string{"replay/model"}, 1},
 	{"github.com/urfave/cli/v2", []string{"cmd/doubletake"}, 0},
-	// The models' client, the embedded provider, compactors that answer by HTTP, and the page.
-	{"net/http", []string{"replay/model", "replay/offline", "replay/compact", "pairing/review"}, 0},
+	// The models' client, the embedded provider, compactors and MCP servers that answer by HTTP, and the page.
+	{"net/http", []string{"replay/model", "replay/offline", "replay/compact", "pairing/review", "replay/tools/server"}, 0},
+	{"github.com/modelcontextprotocol/go-sdk/mcp", []string{"replay/tools/server"}, 0},
 }
 
 func TestImports(t *testing.T) {

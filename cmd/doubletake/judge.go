@@ -27,10 +27,12 @@ func judgeCommand() *cli.Command {
 judge "coverage" asks no model: it goes by the coverage of words, and sees no contradiction.
 
    doubletake judge night --model gpt-4.1-mini --base-url https://api.openai.com/v1
+   doubletake judge night --model claude-sonnet-4-6 --provider anthropic
    doubletake judge night --model coverage`,
 		Flags: []cli.Flag{
 			stringFlag("model", "the judge's model, by `NAME`"),
-			stringFlag("base-url", "the OpenAI-compatible endpoint, a `URL`; default: the run's own"),
+			stringFlag("base-url", "the endpoint, a `URL`; default: the run's own"),
+			stringFlag("provider", "openai, or anthropic for its Messages API; `NAME`, default: the run's own"),
 			&cli.IntFlag{Name: "concurrency", Aliases: []string{"j"}, Usage: "ask `N` questions at once", DefaultText: "8", EnvVars: twin("concurrency")},
 			&cli.IntFlag{Name: "controls", Usage: "plant `N` controls of each kind", Value: defaultControls, EnvVars: twin("controls")},
 			stringFlag("cache", "answers: off, read, write or only; `MODE`, default write"),
@@ -59,7 +61,11 @@ func runJudge(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	folder, err := replay.Reopen(dir, c.String("model"), judge.PromptSHA256(), identity)
+	lineage := replay.Lineage{JudgeModel: c.String("model"), JudgePrompt: judge.PromptSHA256(), JudgeEndpoint: identity}
+	if endpoint.Anthropic != nil {
+		lineage.JudgeAPI, lineage.JudgeSent = apiAnthropic, endpoint.AnthropicSent(lineage.JudgeModel)
+	}
+	folder, err := replay.Reopen(dir, lineage)
 	if err != nil {
 		return err
 	}
@@ -94,11 +100,22 @@ func runJudge(c *cli.Context) (err error) {
 func judgeEndpoint(c *cli.Context, record *replay.Record) (model.Endpoint, func() error, error) {
 	lineage := record.Run.Plan.Lineage
 	nothing := func() error { return nil }
-	endpoint := model.Endpoint{BaseURL: c.String("base-url"), Key: os.Getenv("OPENAI_API_KEY")}
-	if endpoint.BaseURL == "" && !strings.HasPrefix(lineage.JudgeEndpoint, replay.OfflineIdentity) {
+	endpoint := model.Endpoint{BaseURL: c.String("base-url")}
+	own := cmp.Or(lineage.JudgeAPI, providerOpenAI) // who provided the run's judge
+	provider := cmp.Or(c.String("provider"), own)
+	if provider != providerOpenAI && provider != providerAnthropic {
+		return endpoint, nothing, usageError("--provider: %q; want %s or %s", provider, providerOpenAI, providerAnthropic)
+	}
+	if endpoint.BaseURL == "" && provider == own && !strings.HasPrefix(lineage.JudgeEndpoint, replay.OfflineIdentity) {
 		endpoint.BaseURL = lineage.JudgeEndpoint
 	}
-	if endpoint.BaseURL != "" {
+	if endpoint.BaseURL != "" || c.IsSet("provider") {
+		if endpoint = provided(endpoint, provider); endpoint.Anthropic != nil {
+			endpoint.Anthropic.MaxTokens = defaultJudgeTokens
+		}
+		if mistaken(c.String("model"), endpoint) {
+			return endpoint, nothing, usageError("the model %s would be asked through Chat Completions at %s; add --provider %s", c.String("model"), endpoint.BaseURL, providerAnthropic)
+		}
 		return endpoint, nothing, nil
 	}
 	known := map[string]*fixtures.Fixture{}
@@ -118,7 +135,7 @@ func judgeEndpoint(c *cli.Context, record *replay.Record) (model.Endpoint, func(
 }
 
 func openJudge(c *cli.Context, endpoint model.Endpoint) (*model.Cached, string, error) {
-	client, err := model.NewClient(endpoint)
+	client, err := newModelClient(endpoint)
 	if err != nil {
 		return nil, "", err
 	}
@@ -131,7 +148,11 @@ func openJudge(c *cli.Context, endpoint model.Endpoint) (*model.Cached, string, 
 		return nil, "", err
 	}
 	cached, err := model.NewCached(client, client.Identity(), dir, mode)
-	return cached, client.Identity(), err
+	if err != nil {
+		return nil, "", err
+	}
+	cached.Dialect = dialect(client)
+	return cached, client.Identity(), nil
 }
 
 // cacheDir is the folder for stored answers.

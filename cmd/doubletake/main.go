@@ -7,19 +7,13 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/doubletake-dev/doubletake/replay"
 )
 
 func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 2)
+	stop := newInterruption(os.Stderr, cancel)
+	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-signals
-		cancel(replay.ErrInterrupted)
-		<-signals // a second one does not wait for what is in flight
-		os.Exit(exitInterrupted)
-	}()
-	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
+	go stop.listen(signals)
+	os.Exit(run(context.WithValue(ctx, interruptionKey{}, stop), os.Args, os.Stdout, os.Stderr))
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/doubletake-dev/doubletake/replay/compact"
 	"github.com/doubletake-dev/doubletake/replay/judge"
 	"github.com/doubletake-dev/doubletake/replay/mutant"
-	"github.com/doubletake-dev/doubletake/replay/tools"
 )
 
 func fixturesMutate() *cli.Command {
@@ -54,6 +53,7 @@ Harmless rewrites: ` + kindNames(mutant.Rewrites()) + `.
 			&cli.IntFlag{Name: "concurrency", Aliases: []string{"j"}, Usage: "play `N` episodes at once", DefaultText: "8", EnvVars: twin("concurrency")},
 			stringFlag("cache", "answers: off, read, write or only (never ask the provider); `MODE`, default write"),
 			stringFlag("cache-dir", "where answers are stored, a `DIR`; default: the user's cache folder"),
+			allowExecFlag(),
 			jsonFlag(),
 		},
 		Action: func(c *cli.Context) error {
@@ -144,6 +144,7 @@ func runMutation(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	n.drain = drained(c.Context)
 	if err := n.playMutants(folder, plan, kinds, name); err != nil {
 		return errors.Join(n.stopped(folder, err), folder.Close())
 	}
@@ -209,8 +210,8 @@ func (n *night) playMutants(folder *replay.Folder, plan *mutant.Plan, kinds []mu
 	progress := newProgress(n.cli.App.ErrWriter, len(wanted))
 	defer progress.done()
 	engine := &replay.Engine{
-		Settings: n.settings, Model: n.agent, Counter: n.counter, NewTools: tools.NewTape, Recording: n.set.Recording,
-		Contexts: folder.Contexts, Progress: progress.episode,
+		Settings: n.settings, Model: n.agent, Counter: n.counter, NewTools: n.tools().New, Recording: n.set.Recording,
+		Contexts: folder.Contexts, Progress: progress.episode, Drain: n.drain,
 		Wanted: func(f *fixtures.Fixture, arm string) bool { return wanted[place{f.Hash, arm}] },
 	}
 	if err := engine.Play(n.cli.Context, folder, n.fixtures, n.arms); err != nil {
@@ -221,7 +222,7 @@ func (n *night) playMutants(folder *replay.Folder, plan *mutant.Plan, kinds []mu
 		return err
 	}
 	examiner := &judge.Judge{
-		Model: n.judge, Name: n.judgeAs, Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Controls: n.config.controls(), Progress: progress.decisions,
+		Model: n.judge, Name: n.judgeAs, Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Controls: n.config.controls(), Progress: progress.decisions, Drain: n.drain,
 		Skip: func(e *replay.Episode, c *replay.CompactionRecord) bool {
 			good := record.Episode(replay.Key{Fixture: e.Fixture, Arm: name})
 			return e.Arm != name && good != nil && slices.ContainsFunc(good.Compactions, func(o replay.CompactionRecord) bool {

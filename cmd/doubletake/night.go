@@ -66,7 +66,18 @@ type night struct {
 	control     bool
 	progress    *progress
 	offline     bool
-	close       []func() error
+	begun       time.Time // when the run began, or the one that goes on
+	// endpoint is the agent's; openModel reaches another under the same limits.
+	endpoint  model.Endpoint
+	openModel func(model.Endpoint) (*model.Cached, error)
+	user      *simulatedUser // nil where the recorded user speaks
+	// drain is closed when the user wants nothing more to begin.
+	drain <-chan struct{}
+	close []func() error
+	// injection is the failure that the built-in compactors' model is given; nil for none.
+	injection *compact.Injection
+	// injected names the compactors that it reaches.
+	injected []string
 }
 
 // runNight plays the roles over the set and reports. It is what nightly and compare share.
@@ -86,24 +97,28 @@ func runNight(c *cli.Context, command string, roles func(*config) ([]role, error
 	if err := n.connect(c.Context); err != nil {
 		return err
 	}
+	if err := n.afterFork(); err != nil {
+		return err
+	}
 	wanted, err := roles(n.config)
 	if err != nil {
 		return err
 	}
-	if err := n.addArms(wanted); err != nil {
+	if err := n.prepareArms(wanted); err != nil {
 		return err
 	}
 	folder, err := n.open()
 	if err != nil {
 		return err
 	}
+	n.drain = drained(c.Context)
 	if err := n.play(folder); err != nil {
-		return errors.Join(n.stopped(folder, err), folder.Close())
+		return n.stop(folder, err)
 	}
 	if err := folder.Close(); err != nil {
-		return err
+		return unwritten(c, folder.Dir, err)
 	}
-	return n.finish(folder.Dir)
+	return unwritten(c, folder.Dir, n.finish(folder.Dir))
 }
 
 // loadSet loads the set in dir, or the shipped one for no dir.
@@ -143,6 +158,9 @@ func (n *night) load() (err error) {
 	}
 	if n.quarantine(); len(n.fixtures) == 0 {
 		return usageError("every fixture is in quarantine: %s", strings.Join(n.quarantined, "; "))
+	}
+	if err := n.permit(); err != nil {
+		return err
 	}
 	n.verdict = n.config.analysis()
 	if n.cli.IsSet("stop") {
@@ -187,6 +205,8 @@ func (n *night) connect(ctx context.Context) error {
 		StepLimit:   cmp.Or(int(cfg.Agent.StepLimit), replay.DefaultStepLimit),
 		SecondPass:  cfg.Nightly.SecondPass == nil || *cfg.Nightly.SecondPass,
 		Concurrency: cmp.Or(c.Int("concurrency"), int(cfg.Limits.Concurrency), replay.DefaultConcurrency),
+
+		EpisodeTimeout: time.Duration(cfg.Limits.EpisodeTimeout),
 	}
 	if cfg.Agent.Seed != nil {
 		n.settings.Seed = int(*cfg.Agent.Seed)
@@ -200,6 +220,9 @@ func (n *night) connect(ctx context.Context) error {
 	}
 	n.judgeAs = cmp.Or(c.String("judge-model"), cfg.Judge.Model)
 	if n.offline = endpoint.BaseURL == "" && n.settings.Model == ""; n.offline {
+		if cfg.Agent.Provider != "" || cfg.Judge.Provider != "" {
+			return usageError("a provider is set and no agent's model: name agent.model, too, or leave both to the embedded provider")
+		}
 		if cfg.Judge.BaseURL != "" {
 			return usageError("judge.base_url is set and no agent's model: name agent.model, too, or leave both to the embedded provider")
 		}
@@ -217,13 +240,17 @@ func (n *night) connect(ctx context.Context) error {
 	}
 	// A base URL in the environment alone does not turn the offline default into a
 	// paid one; with a model named it says where.
-	endpoint.BaseURL = cmp.Or(endpoint.BaseURL, os.Getenv("OPENAI_BASE_URL"), "https://api.openai.com/v1")
 	n.judgeAs = cmp.Or(n.judgeAs, n.settings.Model)
-	judgeEndpoint := endpoint
-	if url := cfg.Judge.BaseURL; url != "" && !n.offline {
-		judgeEndpoint.BaseURL = url
+	agentEndpoint, judgeEndpoint := endpoint, endpoint
+	if !n.offline {
+		agentEndpoint, judgeEndpoint = cfg.endpoints(endpoint)
 	}
-	return n.models(endpoint, judgeEndpoint)
+	agentEndpoint.Responses = cfg.Agent.API == apiResponses && !n.offline
+	if err := n.rightProviders(agentEndpoint, judgeEndpoint); err != nil {
+		return err
+	}
+	n.asking(&agentEndpoint, &judgeEndpoint)
+	return n.models(agentEndpoint, judgeEndpoint)
 }
 
 func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
@@ -235,26 +262,31 @@ func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
 	if err != nil {
 		return err
 	}
-	limit := model.NewLimiter(int(n.config.Limits.RequestsPerMinute), int(n.config.Limits.TokensPerMinute))
+	limit := n.limiters()
 	if n.counter, err = model.NewCounter(n.settings.Model); err != nil {
 		return err
 	}
 	n.budget = model.NewBudget(n.config.Limits.MaxCostUSD)
+	n.budget.LimitTokens(int(n.config.Limits.MaxTokens))
 	open := func(at model.Endpoint) (*model.Cached, error) {
-		client, err := model.NewClient(at)
+		client, err := newModelClient(at)
 		if err != nil {
 			return nil, err
 		}
-		paid := model.NewBudgeted(client, n.budget, n.config.Prices)
-		cached, err := model.NewCached(model.NewLimited(paid, limit, n.counter), client.Identity(), dir, mode)
+		n.sayLearnt(client)
+		paid := model.NewBudgeted(model.NewLimited(client, limit(at), n.counter), n.budget, n.config.Prices)
+		cached, err := model.NewCached(paid, client.Identity(), dir, mode)
 		if err != nil {
 			return nil, err
 		}
+		cached.Dialect = dialect(client)
 		cached.Warn = func(err error) {
 			fmt.Fprintf(report.Printable(n.cli.App.ErrWriter), "warning: %v; answers are not stored any more\n", err)
 		}
 		return cached, nil
 	}
+	n.endpoint, n.openModel = agent, open
+	n.trimAtTheEnd(dir, mode)
 	if n.agent, err = open(agent); err != nil {
 		return err
 	}
@@ -271,6 +303,7 @@ func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
 		SetName: filepath.Base(n.set.Name), SetVersion: n.set.Version, SetHash: n.set.Hash,
 		Vocabulary: n.counter.Vocabulary, VocabularyOwn: n.counter.Exact || n.offline,
 	}
+	n.sentOtherwise(agent, judgeAt)
 	return nil
 }
 
@@ -280,6 +313,9 @@ func (n *night) priced() error {
 		return nil
 	}
 	names := []string{n.settings.Model, n.judgeAs}
+	if n.config.User.Model != "" {
+		names = append(names, n.config.User.Model)
+	}
 	for _, c := range n.config.Compactors {
 		if c.Model != "" {
 			names = append(names, c.Model)
@@ -315,6 +351,9 @@ func (n *night) addArms(roles []role) error {
 	}
 	if n.control {
 		n.addArm(replay.Arm{Name: analysis.RoleControl, Kind: replay.ControlArm}, analysis.RoleControl, "", "")
+	}
+	if model.Varies(n.lineage.AgentSent) && !n.control {
+		return usageError("nightly.control: false, and the model %s is asked with %s: how much it differs from itself must be known; leave the control on", n.settings.Model, n.lineage.AgentSent)
 	}
 	used := map[string]int{analysis.RoleReference: 1, analysis.RoleControl: 1}
 	trigger := 0.0
@@ -382,7 +421,7 @@ func (n *night) makeCompactor(name string) (replay.Compactor, float64, error) {
 			made, err := compact.NewExec(compact.ExecOptions{Command: command, Counter: n.counter})
 			return made, 0, err
 		}
-		made, err := compact.New(name, options)
+		made, err := n.builtIn(name, name, options)
 		return made, 0, err
 	}
 	if c.Use == "" {
@@ -393,6 +432,8 @@ func (n *night) makeCompactor(name string) (replay.Compactor, float64, error) {
 		return made, c.Trigger, nil
 	}
 	options.Keep, options.ModelName = int(c.Keep), cmp.Or(c.Model, n.settings.Model)
+	options.ToolUses, options.ClearAtLeast = int(c.ToolUses), int(c.ClearAtLeast)
+	options.ExcludeTools, options.ClearToolInputs = c.ExcludeTools, c.ClearToolInputs
 	if c.Prompt != "" {
 		prompt, err := compact.ReadPrompt(n.config.path(c.Prompt))
 		if err != nil {
@@ -400,7 +441,7 @@ func (n *night) makeCompactor(name string) (replay.Compactor, float64, error) {
 		}
 		options.Prompt = prompt
 	}
-	made, err := compact.New(c.Use, options)
+	made, err := n.builtIn(name, c.Use, options)
 	if err != nil {
 		return nil, 0, fmt.Errorf("compactors.%s: %w", name, err)
 	}
@@ -411,6 +452,8 @@ func (n *night) makeCompactor(name string) (replay.Compactor, float64, error) {
 func (n *night) foreign(name string, c compactorConfig) (replay.Compactor, error) {
 	timeout := time.Duration(c.Timeout)
 	switch {
+	case c.Preset != "":
+		return n.preset(name, c)
 	case c.HTTP != "":
 		return compact.NewHTTP(compact.HTTPOptions{URL: c.HTTP, HeadersEnv: c.HeadersEnv, Timeout: timeout, Name: name, Counter: n.counter})
 	case c.File != "":
@@ -442,38 +485,73 @@ func (n *night) open() (*replay.Folder, error) {
 	}
 	folder, err := replay.OpenFolder(dir, plan, n.fixtures, now)
 	if err != nil {
-		return nil, err
+		return nil, unwritten(n.cli, dir, err)
 	}
-	n.agent.BeginRun(folder.Run.ID)
-	n.judge.BeginRun(folder.Run.ID)
+	n.begun = folder.Run.Started
+	asked := []*model.Cached{n.agent, n.judge}
+	if n.user != nil {
+		asked = append(asked, n.user.asked)
+	}
+	for _, cached := range asked {
+		if folder.Resumed {
+			cached.ResumeRun(folder.Run.ID)
+		} else {
+			cached.BeginRun(folder.Run.ID)
+		}
+	}
 	if folder.Resumed {
 		record, err := replay.ReadRecord(dir)
 		if err != nil {
 			return nil, errors.Join(err, folder.Close())
 		}
 		n.budget.Spend(record.SpentUSD())
+		n.budget.SpendTokens(record.SpentTokens())
 	}
 	return folder, nil
 }
 
+// stop ends a run that did not come to its end. Where the user let what was in flight
+// end, what is finished is reported.
+func (n *night) stop(folder *replay.Folder, cause error) error {
+	err := errors.Join(n.stopped(folder, cause), folder.Close())
+	if errors.Is(cause, replay.ErrInterrupted) && n.cli.Context.Err() == nil {
+		if _, err := n.report(folder.Dir); err != nil {
+			fmt.Fprintf(report.Printable(n.cli.App.ErrWriter), "no report of what is finished: %v\n", err)
+		}
+	}
+	return err
+}
+
 // stopped says how to go on with a run that did not come to its end.
 func (n *night) stopped(folder *replay.Folder, cause error) error {
+	if diskFull(cause) {
+		return unwritten(n.cli, folder.Dir, cause)
+	}
 	code := exitIncomplete
 	if errors.Is(cause, replay.ErrInterrupted) || errors.Is(cause, context.Canceled) {
 		code = exitInterrupted
 	}
-	return &exitError{code, fmt.Errorf("%w; what is finished is kept in %s, the same command with --out %s goes on from there", cause, folder.Dir, folder.Dir)}
+	return &exitError{code, fmt.Errorf("%w; what is finished is kept in %s, and this goes on from there:\n  %s", cause, folder.Dir, goOn(n.cli, folder.Dir))}
 }
 
-// finish pairs, analyses, writes the run's files and prints the report.
+// finish reports, and ends with the exit code of the verdict.
 func (n *night) finish(dir string) error {
-	found, err := writeFindings(dir)
+	found, err := n.report(dir)
 	if err != nil {
 		return err
 	}
+	return verdictExit(found.Report, n.cli.Bool("strict"))
+}
+
+// report pairs, analyses, writes the run's files and prints the report.
+func (n *night) report(dir string) (*analysis.Night, error) {
+	found, err := writeFindings(dir)
+	if err != nil {
+		return nil, err
+	}
 	for _, path := range list(n.cli, "output") {
 		if err := writeReport(path, found); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if n.cli.Bool("json") {
@@ -482,10 +560,7 @@ func (n *night) finish(dir string) error {
 		err = report.Text(n.cli.App.Writer, found.Report, terminalStyle(n.cli))
 		fmt.Fprintf(n.cli.App.ErrWriter, "\nrun directory: %s\nnext: doubletake review list %s\n", dir, dir)
 	}
-	if err != nil {
-		return err
-	}
-	return verdictExit(found.Report, n.cli.Bool("strict"))
+	return found, err
 }
 
 // writeFindings finds the verdict of a run and writes what follows from it.

@@ -8,7 +8,6 @@ import (
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
 	"github.com/doubletake-dev/doubletake/replay/judge"
-	"github.com/doubletake-dev/doubletake/replay/tools"
 )
 
 // play plays the sessions in their order, plays again what must be confirmed, and has
@@ -17,8 +16,9 @@ func (n *night) play(folder *replay.Folder) error {
 	progress := newProgress(n.cli.App.ErrWriter, len(n.fixtures)*len(n.arms)*folder.Run.Plan.Planned())
 	defer progress.done()
 	engine := &replay.Engine{
-		Settings: n.settings, Model: n.agent, Counter: n.counter, NewTools: tools.NewTape,
+		Settings: n.settings, Model: n.agent, Counter: n.counter, NewTools: n.tools().New,
 		Recording: n.set.Recording, Contexts: folder.Contexts, Progress: progress.episode,
+		User: n.simulated(), Drain: n.drain,
 	}
 	n.progress = progress
 	if err := n.playSessions(engine, folder); err != nil {
@@ -29,6 +29,10 @@ func (n *night) play(folder *replay.Folder) error {
 	}
 	examiner := &judge.Judge{
 		Model: n.judge, Name: n.judgeAs, Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Controls: n.config.controls(), Progress: progress.decisions,
+		Drain: n.drain,
+	}
+	if n.endpoint.Responses {
+		examiner.Insider, examiner.InsiderName = n.agent, n.settings.Model
 	}
 	if err := examiner.Run(n.cli.Context, folder); err != nil {
 		return err

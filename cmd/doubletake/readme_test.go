@@ -26,7 +26,7 @@ func TestReadmeWalkThrough(t *testing.T) {
 	for _, args := range [][]string{
 		{"nightly", "--out", night, "--cache-dir", filepath.Join(dir, "cache")},
 		{"review", "list", night},
-		{"review", "show", night, "wrong-database"},
+		{"review", "show", night, "wrong-database", "--open"},
 	} {
 		cmd := doubletake(t, args...)
 		cmd.Stdout = &out

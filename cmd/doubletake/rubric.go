@@ -18,7 +18,7 @@ func (n *night) rate(folder *replay.Folder, progress *progress) error {
 	}
 	rater := &rubric.Rater{
 		Agent: n.agent, Judge: n.judge, AgentModel: n.settings.Model, JudgeModel: n.judgeAs,
-		Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Progress: progress.probes,
+		Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Progress: progress.probes, Drain: n.drain,
 	}
 	return rater.Run(n.cli.Context, folder)
 }

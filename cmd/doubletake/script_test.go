@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"doubletake": main, "labeller": labeller})
+	testscript.Main(m, map[string]func(){"doubletake": main, "labeller": labeller, "notetaker": notetaker, "signserver": signserver})
 }
 
 // dozen are the fixtures that the scripts play unless they say otherwise: enough to show
@@ -36,9 +37,10 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("SHIPPED", shipped)
 			env.Setenv("DOUBLETAKE_FIXTURE", dozen)
+			env.Values[stopProvider{}] = new([]*httptest.Server)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "provider": provider, "samereport": sameReport},
 	})
 }
 

@@ -190,6 +190,11 @@ func copyChosen(from fs.FS, chosen []fixtures.Selected, out, version string, dra
 		if f.AcceptedTrace != nil {
 			names = append(names, f.AcceptedTrace.File)
 		}
+		needed, err := f.ToolFiles(from)
+		if err != nil {
+			return fmt.Errorf("writing the selection: fixture %s: %w", f.ConversationID, err)
+		}
+		names = append(names, needed...)
 		for i, name := range names {
 			if err := copyInSet(from, temp, name); err != nil && (i != 2 || !errors.Is(err, fs.ErrNotExist)) {
 				return fmt.Errorf("writing the selection: fixture %s: %w", f.ConversationID, err)

@@ -143,6 +143,7 @@ func (st *stage) play(ctx context.Context, flip offline.Flip) (record *replay.Re
 	engine := &replay.Engine{
 		Settings: plan.Settings, Model: client, Counter: st.counter, NewTools: tools.NewTape,
 		Recording: st.set.Recording, Contexts: folder.Contexts,
+		Apart: true, // the noise between equal arms is what is measured
 	}
 	if err := errors.Join(engine.Play(ctx, folder, st.playing, arms), folder.Close()); err != nil {
 		return nil, err

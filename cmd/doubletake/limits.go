@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/doubletake-dev/doubletake/analysis/report"
+	"github.com/doubletake-dev/doubletake/replay/model"
+)
+
+// asking completes the endpoints with how their models are to be asked.
+func (n *night) asking(agent, judge *model.Endpoint) {
+	cfg := n.config
+	for _, set := range []struct {
+		at     *model.Endpoint
+		name   string
+		stream bool
+		quirks *model.Quirks
+	}{{agent, n.settings.Model, cfg.Agent.Stream, cfg.Agent.Quirks}, {judge, n.judgeAs, cfg.Judge.Stream, cfg.Judge.Quirks}} {
+		set.at.Idle, set.at.Stream = time.Duration(cfg.Limits.IdleTimeout), set.stream
+		if set.quirks != nil {
+			set.at.Quirks = map[string]model.Quirks{set.name: *set.quirks}
+		}
+	}
+}
+
+// validateAsking says what is wrong with how models are to be asked.
+func (c *config) validateAsking() error {
+	for key, quirks := range map[string]*model.Quirks{"agent.quirks": c.Agent.Quirks, "judge.quirks": c.Judge.Quirks} {
+		if quirks == nil {
+			continue
+		}
+		if err := quirks.Validate(); err != nil {
+			return fmt.Errorf("%s.%w", key, err)
+		}
+	}
+	for key, other := range map[string]bool{
+		"agent.provider: " + providerAnthropic: c.Agent.Provider == providerAnthropic && (c.Agent.Stream || beyondTemperature(c.Agent.Quirks)),
+		"judge.provider: " + providerAnthropic: c.judgeProvider() == providerAnthropic && (c.Judge.Stream || beyondTemperature(c.Judge.Quirks)),
+		"agent.api: " + apiResponses:           c.Agent.API == apiResponses && (c.Agent.Stream || c.Agent.Quirks != nil),
+	} {
+		if other {
+			return fmt.Errorf("%s: stream and quirks go with Chat Completions alone, but for quirks.temperature with %s", key, providerAnthropic)
+		}
+	}
+	return nil
+}
+
+// limiters are the limits of a night, one for each endpoint: models behind one share its
+// limits.
+func (n *night) limiters() func(model.Endpoint) *model.Limiter {
+	byHost := map[string]*model.Limiter{}
+	limits := n.config.Limits
+	return func(at model.Endpoint) *model.Limiter {
+		host := at.BaseURL
+		if address, err := url.Parse(at.BaseURL); err == nil {
+			host = address.Host
+		}
+		if byHost[host] == nil {
+			limiter := model.NewLimiter(int(limits.RequestsPerMinute), int(limits.TokensPerMinute))
+			limiter.LimitInFlight(int(limits.RequestsInFlight))
+			byHost[host] = limiter
+			n.close = append(n.close, func() error {
+				if slowed := limiter.Slowed(); slowed > 0 {
+					fmt.Fprintf(report.Printable(n.cli.App.ErrWriter), "%s asked to slow down %d times\n", host, slowed)
+				}
+				return nil
+			})
+		}
+		return byHost[host]
+	}
+}
+
+// sayLearnt has the night's end say what models refused, and were not sent any more.
+func (n *night) sayLearnt(client modelClient) {
+	learner, ok := client.(interface{ Learnt() []string })
+	if !ok {
+		return
+	}
+	n.close = append(n.close, func() error {
+		for _, learnt := range learner.Learnt() {
+			fmt.Fprintf(report.Printable(n.cli.App.ErrWriter), "%s: it was left out or sent by another name from then on; quirks in the config say so from the start\n", learnt)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xrash/smetrics"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/replay"
+	"github.com/doubletake-dev/doubletake/replay/compact"
+)
+
+// How the agent's model is asked.
+const (
+	apiChat      = "chat"
+	apiResponses = "responses"
+)
+
+// validateAPI says what is wrong with how the agent is to be asked.
+func (c *config) validateAPI() error {
+	switch c.Agent.API {
+	case "", apiChat:
+	case apiResponses:
+		if c.Agent.Model == "" {
+			return errors.New("agent.api: responses goes with agent.model; the embedded provider speaks Chat Completions alone")
+		}
+	default:
+		return fmt.Errorf("agent.api: %q; want %s or %s", c.Agent.API, apiChat, apiResponses)
+	}
+	return nil
+}
+
+// validateOptions says what is wrong with the options of a compactor.
+func (c compactorConfig) validateOptions() error {
+	if c.Preset != "" && !slices.Contains(compact.Presets(), c.Preset) {
+		nearest := slices.MinFunc(compact.Presets(), func(a, b string) int {
+			return smetrics.WagnerFischer(c.Preset, a, 1, 1, 1) - smetrics.WagnerFischer(c.Preset, b, 1, 1, 1)
+		})
+		return fmt.Errorf("preset: no preset is called %q; did you mean %q? They are %s", c.Preset, nearest, strings.Join(compact.Presets(), " and "))
+	}
+	for _, option := range []struct {
+		name, goesWith string
+		set, fits      bool
+	}{
+		{"base_url", "preset", c.BaseURL != "", c.Preset != ""},
+		{"instructions", "preset", c.Instructions != "", c.Preset != ""},
+		{"tool_uses", "use: " + compact.NameClearToolResults, c.ToolUses != 0, c.Use == compact.NameClearToolResults},
+		{"clear_at_least", "use: " + compact.NameClearToolResults, c.ClearAtLeast != 0, c.Use == compact.NameClearToolResults},
+		{"exclude_tools", "use: " + compact.NameClearToolResults, len(c.ExcludeTools) > 0, c.Use == compact.NameClearToolResults},
+		{"clear_tool_inputs", "use: " + compact.NameClearToolResults, c.ClearToolInputs, c.Use == compact.NameClearToolResults},
+	} {
+		if option.set && !option.fits {
+			return fmt.Errorf("has %s, which goes with %s", option.name, option.goesWith)
+		}
+	}
+	for name, n := range map[string]whole{"tool_uses": c.ToolUses, "clear_at_least": c.ClearAtLeast} {
+		if n < 0 {
+			return fmt.Errorf("%s: %d is negative", name, n)
+		}
+	}
+	return nil
+}
+
+// preset makes the compactor that a provider runs. It is asked where the agent is, if that
+// is at the same provider and nothing else is said.
+func (n *night) preset(name string, c compactorConfig) (replay.Compactor, error) {
+	options := compact.HostedOptions{
+		BaseURL: c.BaseURL, Model: c.Model, Instructions: c.Instructions, Keep: int(c.Keep), Timeout: time.Duration(c.Timeout),
+		Tries: uint(n.config.Limits.Tries), Name: name, Counter: n.counter, Cost: n.cost, Answers: n.answers,
+	}
+	if c.Preset == compact.PresetOpenAI {
+		options.Key, options.Native = os.Getenv("OPENAI_API_KEY"), n.endpoint.Responses
+		options.Model = cmp.Or(c.Model, n.settings.Model)
+		if options.Native {
+			options.BaseURL = cmp.Or(c.BaseURL, n.endpoint.BaseURL)
+		}
+		return compact.NewOpenAICompact(options)
+	}
+	options.Key = os.Getenv("ANTHROPIC_API_KEY")
+	if n.endpoint.Anthropic != nil {
+		options.BaseURL = cmp.Or(c.BaseURL, n.endpoint.BaseURL)
+	}
+	if c.Model == "" && n.endpoint.Anthropic == nil {
+		return nil, fmt.Errorf("preset %s: name the model that compacts, as in model: claude-sonnet-4-6", c.Preset)
+	}
+	return compact.NewAnthropicCompact(options)
+}
+
+// answers keeps what a provider's own compaction answered, and asks for no more once the
+// budget is spent.
+func (n *night) answers(ctx context.Context, request []byte, ask func(context.Context) ([]byte, error)) ([]byte, fixtures.Hash, bool, error) {
+	return n.agent.Bytes(ctx, request, func(ctx context.Context) ([]byte, error) {
+		if err := n.budget.Left(); err != nil {
+			return nil, err
+		}
+		return ask(ctx)
+	})
+}
+
+// cost is what an answer cost that did not come by the models' client, nil where the
+// model's price is not known. It is taken from the budget, unless an earlier run paid.
+func (n *night) cost(name string, usage replay.Usage, stored bool) *float64 {
+	if !stored {
+		n.budget.SpendTokens(usage.Total())
+	}
+	price, known := n.config.Prices[name]
+	if !known {
+		return nil
+	}
+	cost := price.Cost(usage)
+	if !stored {
+		n.budget.Spend(cost)
+	}
+	return &cost
+}
