@@ -57,7 +57,8 @@ func (in *gateInput) harm() ([]behaviourRow, Harm, error) {
 			rows[i].reason = "every session holds a fixture that must pass: they have a row of their own, and early stopping looks at none of them"
 		default:
 			tested = append(tested, i)
-			d := stats.DiscreteTest{P: test.PCluster, MinP: test.MinP}
+			// The tail of hundreds of sessions is rounded, and 2^-n, its minimum, is not.
+			d := stats.DiscreteTest{P: test.PCluster, MinP: min(test.MinP, test.PCluster)}
 			if early {
 				d = stats.DiscreteTest{P: test.Sequential.PAnytime} // no smallest value
 			}

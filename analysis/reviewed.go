@@ -2,11 +2,16 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/pairing"
 	"github.com/doubletake-dev/doubletake/replay"
 )
+
+// MostExcluded is the share of pairs that verdicts may take out of a run. Beyond it what
+// is left is another set than the one that was planned.
+const MostExcluded = 0.10
 
 // Reviewed is what people's verdicts make of the run. It stands beside what was found
 // without them and never replaces it.
@@ -17,10 +22,14 @@ type Reviewed struct {
 	Undecided int `json:"undecided"`
 	// Stale counts verdicts on evidence that has changed since; they are not applied.
 	Stale int `json:"stale"`
-	// Changes are the pairs that a verdict moved to another cell.
+	// Changes are the pairs that a verdict moved to another cell, those of further planned
+	// replicates, too.
 	Changes []Change `json:"changes"`
-	// AsWere takes undecided pairs as they were found, AtWorst at their worst: a loss
-	// stays a loss, and what looked like a gain is none.
+	// Unmoved are the pairs of which checks were ruled wrong and that still fail others.
+	Unmoved []Unmoved `json:"unmoved,omitempty"`
+	// AsWere takes pairs that are not decided as they were found. AtWorst takes them at the
+	// worst that any ruling can make of them: no further rulings give more losses or fewer
+	// gains, or a smaller p value of the candidate being worse.
 	AsWere  Outcome `json:"undecided_as_were"`
 	AtWorst Outcome `json:"undecided_at_worst"`
 }
@@ -34,13 +43,23 @@ type Change struct {
 	By     []string       `json:"by"`
 }
 
+// Unmoved is a pair that stays where it was though checks of it are ruled wrong.
+type Unmoved struct {
+	Pair   string       `json:"pair"`
+	Cell   pairing.Cell `json:"cell"`
+	Checks []string     `json:"checks"` // those that are ruled wrong
+	Reason string       `json:"reason"`
+}
+
 // Outcome is the answer of a run under verdicts.
 type Outcome struct {
-	Verdict Verdict       `json:"verdict"`
-	Why     []string      `json:"why"`
-	Pairs   pairing.Table `json:"pairs"`
-	Test    Test          `json:"test"`
-	Gates   []Gate        `json:"gates"`
+	Verdict Verdict  `json:"verdict"`
+	Why     []string `json:"why"`
+	// Excluded counts the pairs whose fixture is wrong.
+	Excluded int           `json:"excluded,omitempty"`
+	Pairs    pairing.Table `json:"pairs"`
+	Test     Test          `json:"test"`
+	Gates    []Gate        `json:"gates"`
 }
 
 // Excluded is the cell of a pair whose fixture is wrong: it leaves the set for this run.
@@ -48,21 +67,46 @@ const Excluded pairing.Cell = "excluded"
 
 // rulings are what people decided, in terms of outcomes.
 type rulings struct {
-	// outcome is what an arm's episode of a fixture counts as.
+	// outcome is what an episode counts as.
 	outcome map[replay.Key]fixtures.Answer
 	exclude map[fixtures.Hash]bool
-	// ignore is the check of a fixture that is wrong.
-	ignore map[fixtures.Hash]string
+	// ignore are the checks of a fixture that are wrong.
+	ignore map[fixtures.Hash][]string
 }
 
-// rule turns standings into outcomes. Worst also settles what is not decided.
-func rule(queue []pairing.Entry, standings []pairing.Standing, worst bool) *rulings {
-	r := &rulings{outcome: map[replay.Key]fixtures.Answer{}, exclude: map[fixtures.Hash]bool{}, ignore: map[fixtures.Hash]string{}}
-	for i := range queue {
-		e := &queue[i]
+// set rules on the two episodes of a pair.
+func (r *rulings) set(p *pairing.Pair, first, second fixtures.Answer) {
+	r.outcome[replay.Key{Fixture: p.Fixture, Arm: p.First.Arm, Replicate: p.Replicate}] = first
+	r.outcome[replay.Key{Fixture: p.Fixture, Arm: p.Second.Arm, Replicate: p.Replicate}] = second
+}
+
+// plays are the pairs of every fixture, of all its replicates.
+func (n *Night) plays() map[fixtures.Hash][]*pairing.Pair {
+	plays := map[fixtures.Hash][]*pairing.Pair{}
+	for _, list := range [][]pairing.Pair{n.Pairs, n.again} {
+		for i := range list {
+			plays[list[i].Fixture] = append(plays[list[i].Fixture], &list[i])
+		}
+	}
+	return plays
+}
+
+// rule turns standings into outcomes. A ruling on what the two sides did is one on the play
+// that is in the queue, and on those that were made only to confirm it and came out alike;
+// that a fixture or a check is wrong holds for every play. Worst also settles what is not
+// decided.
+func (n *Night) rule(plays map[fixtures.Hash][]*pairing.Pair, standings []pairing.Standing, worst bool) *rulings {
+	r := &rulings{outcome: map[replay.Key]fixtures.Answer{}, exclude: map[fixtures.Hash]bool{}, ignore: map[fixtures.Hash][]string{}}
+	planned := n.Record.Run.Plan.Planned()
+	for i := range n.Queue {
+		e := &n.Queue[i]
 		set := func(first, second fixtures.Answer) {
-			r.outcome[replay.Key{Fixture: e.Fixture, Arm: e.First.Arm}] = first
-			r.outcome[replay.Key{Fixture: e.Fixture, Arm: e.Second.Arm}] = second
+			r.set(&e.Pair, first, second)
+			for _, p := range plays[e.Fixture] {
+				if p.Replicate >= planned && p.Cell == e.Cell {
+					r.set(p, first, second)
+				}
+			}
 		}
 		switch standings[i].Ruling {
 		case pairing.CandidateWorse:
@@ -72,15 +116,27 @@ func rule(queue []pairing.Entry, standings []pairing.Standing, worst bool) *ruli
 		case pairing.BothFine:
 			set(fixtures.Pass, fixtures.Pass)
 		case pairing.CheckWrong:
-			r.ignore[e.Fixture] = standings[i].Check
+			r.ignore[e.Fixture] = standings[i].Checks
 		case pairing.BothWrong:
 			set(fixtures.Fail, fixtures.Fail)
 		case pairing.FixtureWrong:
 			r.exclude[e.Fixture] = true
 		case "":
-			if worst && e.Cell == pairing.Gain {
-				set(fixtures.Fail, fixtures.Fail)
+			if !worst {
+				continue
 			}
+			// That a check is wrong can make a loss of other plays, and that the fixture is
+			// takes their gains away.
+			for _, p := range plays[e.Fixture] {
+				switch {
+				case p.Replicate >= planned || p.ID == e.ID:
+				case p.CanLose(e.Differ):
+					r.set(p, fixtures.Pass, fixtures.Fail)
+				case p.Cell == pairing.Gain:
+					r.set(p, fixtures.Fail, fixtures.Fail)
+				}
+			}
+			set(fixtures.Pass, fixtures.Fail)
 		}
 	}
 	return r
@@ -103,11 +159,11 @@ func (r *rulings) apply(pairs []pairing.Pair) {
 }
 
 func (r *rulings) side(p *pairing.Pair, s *pairing.Side) {
-	if check, ok := r.ignore[p.Fixture]; ok {
-		s.Outcome = without(s.Outcome, check)
+	if checks, ok := r.ignore[p.Fixture]; ok {
+		s.Outcome = s.Outcome.Without(checks)
 		return
 	}
-	answer, ok := r.outcome[replay.Key{Fixture: p.Fixture, Arm: s.Arm}]
+	answer, ok := r.outcome[replay.Key{Fixture: p.Fixture, Arm: s.Arm, Replicate: p.Replicate}]
 	if !ok {
 		return
 	}
@@ -124,26 +180,6 @@ func (r *rulings) side(p *pairing.Pair, s *pairing.Side) {
 		checks[i] = c
 	}
 	s.Outcome.Checks = checks
-}
-
-// without is an outcome by the other checks alone.
-func without(o pairing.Outcome, check string) pairing.Outcome {
-	rest := []fixtures.Result{}
-	o.Answer = fixtures.Pass
-	for _, c := range o.Checks {
-		if c.Check == check {
-			continue
-		}
-		rest = append(rest, c)
-		switch {
-		case c.Answer == fixtures.Fail:
-			o.Answer = fixtures.Fail
-		case c.Answer == fixtures.Unscored && o.Answer == fixtures.Pass:
-			o.Answer = fixtures.Unscored
-		}
-	}
-	o.Checks = rest
-	return o
 }
 
 // without is the record without the fixtures that are wrong.
@@ -184,55 +220,81 @@ func (n *Night) reviewed(verdicts []pairing.Verdict, options Options) (*Reviewed
 		default:
 			r.Undecided++
 		}
-		if change := changed(&n.Queue[i], s); change != nil {
-			r.Changes = append(r.Changes, *change)
-		}
 	}
-	var err error
-	if r.AsWere, err = n.under(rule(n.Queue, standings, false), options); err != nil {
+	plays := n.plays()
+	found, asWere, err := n.under(n.rule(plays, standings, false), options)
+	if err != nil {
 		return nil, err
 	}
-	r.AtWorst, err = n.under(rule(n.Queue, standings, true), options)
+	r.AsWere = asWere
+	n.moved(r, plays, standings, found)
+	_, r.AtWorst, err = n.under(n.rule(plays, standings, true), options)
 	return r, err
 }
 
-func changed(e *pairing.Entry, s *pairing.Standing) *Change {
-	to := e.Cell
-	switch s.Ruling {
-	case pairing.CandidateWorse:
-		to = pairing.Loss
-	case pairing.CandidateBetter:
-		to = pairing.Gain
-	case pairing.BothFine:
-		to = pairing.BothPass
-	case pairing.CheckWrong:
-		to = pairing.CellOf(without(e.First.Outcome, s.Check).Answer, without(e.Second.Outcome, s.Check).Answer)
-	case pairing.BothWrong:
-		to = pairing.BothFail
-	case pairing.FixtureWrong:
-		to = Excluded
-	}
-	if to == e.Cell {
-		return nil
-	}
-	change := &Change{Pair: e.ID, From: e.Cell, To: to, Ruling: s.Ruling}
-	for _, v := range s.Verdicts {
-		if v.Ruling == s.Ruling {
-			change.By = append(change.By, v.By)
+// moved fills in which plays that count verdicts moved, and which they did not.
+func (n *Night) moved(r *Reviewed, plays map[fixtures.Hash][]*pairing.Pair, standings []pairing.Standing, found *analyser) {
+	after := map[string]pairing.Cell{}
+	for _, list := range [][]pairing.Pair{found.main.pairs, found.main.again} {
+		for i := range list {
+			after[list[i].ID] = list[i].Cell
 		}
 	}
-	return change
+	planned := n.Record.Run.Plan.Planned()
+	for i := range n.Queue {
+		s := &standings[i]
+		if s.Ruling == "" {
+			continue
+		}
+		for _, p := range plays[n.Queue[i].Fixture] {
+			if p.Replicate >= planned {
+				continue // it confirms another play, and counts into nothing
+			}
+			to, ok := after[p.ID]
+			if !ok {
+				to = Excluded
+			}
+			if to != p.Cell {
+				r.Changes = append(r.Changes, Change{Pair: p.ID, From: p.Cell, To: to, Ruling: s.Ruling, By: ruledBy(s)})
+			}
+			if why := p.Remains(s.Ruling, s.Checks); why != "" && p.Cell.Discordant() {
+				r.Unmoved = append(r.Unmoved, Unmoved{Pair: p.ID, Cell: to, Checks: slices.Clone(s.Checks), Reason: why})
+			}
+		}
+	}
+}
+
+// ruledBy are those who ruled as a pair was decided.
+func ruledBy(s *pairing.Standing) []string {
+	var names []string
+	for _, v := range s.Verdicts {
+		if v.Ruling == s.Ruling {
+			names = append(names, v.By)
+		}
+	}
+	return names
 }
 
 // under analyses the night again under rulings.
-func (n *Night) under(r *rulings, options Options) (Outcome, error) {
+func (n *Night) under(r *rulings, options Options) (*analyser, Outcome, error) {
 	a, err := newAnalyser(r.without(n.Record), options)
 	if err != nil {
-		return Outcome{}, err
+		return nil, Outcome{}, err
 	}
 	a.rulings = r
 	if err := a.find(); err != nil {
-		return Outcome{}, fmt.Errorf("after review: %w", err)
+		return nil, Outcome{}, fmt.Errorf("after review: %w", err)
 	}
-	return Outcome{Verdict: a.report.Verdict, Why: a.report.Why, Pairs: a.report.Pairs.Table, Test: a.report.Test, Gates: a.report.Gates}, nil
+	o := Outcome{Verdict: a.report.Verdict, Why: a.report.Why, Pairs: a.report.Pairs.Table, Test: a.report.Test, Gates: a.report.Gates}
+	total := n.Report.Pairs.Total
+	o.Excluded = total - o.Pairs.Total
+	if float64(o.Excluded) <= MostExcluded*float64(total) {
+		return a, o, nil
+	}
+	// What blocks, blocks all the same.
+	o.Why = append([]string{fmt.Sprintf("%d of %d pairs are excluded since their fixtures are wrong, more than %.0f%%: what is left is another set; mend the fixtures and play it again", o.Excluded, total, 100*MostExcluded)}, o.Why...)
+	if o.Verdict == Clear || o.Verdict == Inconclusive {
+		o.Verdict = Incomplete
+	}
+	return a, o, nil
 }

@@ -272,7 +272,7 @@ func (t *Test) estimateTable(table pairing.Table, s Settings) error {
 func (t *Test) plan(groups []group, s Settings) error {
 	list := counts(groups)
 	losses, gains, pairs := t.Losses, t.Gains, t.Pairs
-	if t.Clustered && disagreements(list) == 0 {
+	if t.Clustered && losses+gains == 0 && disagreements(list) == 0 {
 		pairs = len(list) // each session may be one pair over and over
 	}
 	ni, err := stats.NonInferiority(losses, gains, pairs, s.Margin, s.Alpha)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
@@ -58,21 +57,32 @@ func (a Assignment) Of(pairs []string) map[string][]string {
 // assignmentFile is where a run keeps who looks at what.
 const assignmentFile = "assignment.json"
 
-// WriteAssignment keeps an assignment in the run in dir. It is an error if a name is
-// empty or stands twice, or if the overlap is not a share.
-func WriteAssignment(dir string, a Assignment) error {
+// check says what is wrong with an assignment.
+func (a Assignment) check() error {
 	if !(a.Overlap >= 0 && a.Overlap <= 1) {
 		return fmt.Errorf("overlap %v is not between 0 and 1", a.Overlap)
 	}
 	for i, name := range a.Reviewers {
-		if strings.TrimSpace(name) == "" || slices.Contains(a.Reviewers[:i], name) {
-			return fmt.Errorf("reviewer %q: want each name once", name)
+		if kept, err := ReviewerName(name); err != nil {
+			return err
+		} else if kept != name || slices.ContainsFunc(a.Reviewers[:i], func(other string) bool { return SameReviewer(other, name) }) {
+			return fmt.Errorf("reviewer %q: want each name once, without spaces around it", name)
 		}
+	}
+	return nil
+}
+
+// WriteAssignment keeps an assignment in the run in dir. It is an error if a name is none
+// or stands twice, however spelled, or if the overlap is not a share.
+func WriteAssignment(dir string, a Assignment) error {
+	if err := a.check(); err != nil {
+		return err
 	}
 	return replay.WriteJSON(filepath.Join(dir, assignmentFile), a)
 }
 
-// ReadAssignment reads the assignment of the run in dir.
+// ReadAssignment reads the assignment of the run in dir. It is an error if it is not one
+// that [WriteAssignment] would write.
 func ReadAssignment(dir string) (Assignment, error) {
 	var a Assignment
 	path := filepath.Join(dir, assignmentFile)
@@ -82,6 +92,9 @@ func ReadAssignment(dir string) (Assignment, error) {
 	}
 	if err := json.Unmarshal(data, &a); err != nil {
 		return a, fmt.Errorf("reading who looks at what: %s: %w", path, err)
+	}
+	if err := a.check(); err != nil {
+		return Assignment{}, fmt.Errorf("reading who looks at what: %s: %w; doubletake review assign shares the queue out anew", path, err)
 	}
 	return a, nil
 }

@@ -10,17 +10,19 @@ func Swapped(run, reviewer, pair string) bool {
 	for _, digit := range []byte(fixtures.HashBytes([]byte(run))) {
 		seed = seed<<4 | uint64(digit&0xf)
 	}
-	lot := fixtures.Lot(seed, reviewer+"\x00"+pair)
+	lot := fixtures.Lot(seed, ReviewerKey(reviewer)+"\x00"+pair)
 	return lot[len(lot)-1]&1 == 1
 }
 
-// seenKey is a reviewer and a pair.
+// seenKey is a reviewer, however spelled, and a pair.
 type seenKey struct{ by, pair string }
+
+func seenBy(reviewer, pair string) seenKey { return seenKey{ReviewerKey(reviewer), pair} }
 
 // Seen says whether a reviewer knows which arm of a pair is which: a line of theirs on it
 // stands in the log of verdicts, or they saw the arms named. It knows what stood in the
 // run directory when the review was opened, or at the last [Review.Refresh].
-func (r *Review) Seen(by, pair string) bool { return r.seen[seenKey{by, pair}] }
+func (r *Review) Seen(by, pair string) bool { return r.seen[seenBy(by, pair)] }
 
 // Unblind records that a reviewer saw the arms of a pair named, so that a later verdict of
 // theirs on it is not blind.
@@ -34,7 +36,7 @@ func (r *Review) Unblind(by, pair string, how UnblindedHow) error {
 	if err := (Unblinded{At: r.now(), By: by, Pair: pair, How: how}).Record(r.dir); err != nil {
 		return err
 	}
-	r.seen[seenKey{by, pair}] = true
+	r.seen[seenBy(by, pair)] = true
 	return nil
 }
 
@@ -49,7 +51,7 @@ func (r *Review) Refresh() error {
 		return err
 	}
 	for _, u := range lines {
-		r.seen[seenKey{u.By, u.Pair}] = true
+		r.seen[seenBy(u.By, u.Pair)] = true
 	}
 	r.unblindedSize = size
 	return nil

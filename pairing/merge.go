@@ -24,12 +24,12 @@ type Merged struct {
 }
 
 // Merge adds the lines of another log of the same run: of reviewers who worked on a copy.
-// Each keeps who gave it and when, and gets a number and a seal of this log. A line that
+// Each keeps who gave it and when, and its seal, and gets a number and a place in the chain of this log. A line that
 // stands here already is left out, so that merging twice is merging once; and what stands
 // afterwards is the same whichever log was merged into which.
 //
-// Nothing is added if a line has no seal or one that does not fit, or is on a pair that is
-// not in the queue.
+// Nothing is added if a line has no seal or one that does not fit, if it is of another run
+// or says of none, or if its pair is not in the queue.
 func (r *Review) Merge(lines []Verdict) (Merged, error) {
 	m := Merged{StalePairs: []string{}, By: map[string]int{}}
 	if err := checkLog(lines); err != nil {
@@ -43,13 +43,17 @@ func (r *Review) Merge(lines []Verdict) (Merged, error) {
 	var added []Verdict
 	var faults []error
 	for _, v := range lines {
+		if v.Run == "" {
+			faults = append(faults, fmt.Errorf("verdict %d does not say of which run it is, since an earlier version wrote it: give it anew in the copy", v.Number))
+			continue
+		}
+		if err := OfRun([]Verdict{v}, r.Record.Run.ID); err != nil {
+			faults = append(faults, err)
+			continue
+		}
 		entry, err := r.Entry(v.Pair)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("verdict %d: %w: the log is of another run", v.Number, err))
-			continue
-		}
-		if v.Seal == "" {
-			faults = append(faults, fmt.Errorf("verdict %d has no seal: nothing says that nobody changed it", v.Number))
 			continue
 		}
 		id := v.identity()
@@ -69,7 +73,7 @@ func (r *Review) Merge(lines []Verdict) (Merged, error) {
 		if v.Order == v.Number {
 			v.Order = 0
 		}
-		v.Seal = v.seal()
+		v.Prev = before(slices.Concat(r.Verdicts[max(0, len(r.Verdicts)-1):], added[max(0, len(added)-1):]), &v)
 		added = append(added, v)
 		m.By[v.By]++
 	}
@@ -85,7 +89,7 @@ func (r *Review) Merge(lines []Verdict) (Merged, error) {
 	}
 	r.Verdicts = append(r.Verdicts, added...)
 	for _, v := range added {
-		r.seen[seenKey{v.By, v.Pair}] = true
+		r.seen[seenBy(v.By, v.Pair)] = true
 	}
 	return m, nil
 }
@@ -96,7 +100,7 @@ func (v *Verdict) order() int { return cmp.Or(v.Order, v.Number) }
 // identity is the same for a line in whichever log it stands.
 func (v *Verdict) identity() fixtures.Hash {
 	bare := *v
-	bare.Number, bare.Order = v.order(), 0
+	bare.Number, bare.Order = v.order(), 0 // earlier versions sealed the number
 	return bare.seal()
 }
 
@@ -123,7 +127,7 @@ func (r *Review) putLast(v *Verdict) {
 	for i := range r.Verdicts {
 		old := &r.Verdicts[i]
 		last = max(last, old.order())
-		if old.By == v.By && old.Pair == v.Pair && old.At.After(v.At) {
+		if old.Pair == v.Pair && old.At.After(v.At) && SameReviewer(old.By, v.By) {
 			v.At = old.At
 		}
 	}

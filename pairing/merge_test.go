@@ -40,6 +40,8 @@ func work(rt *rapid.T, r *Review) {
 		}
 		v := Verdict{By: by, Pair: rapid.SampledFrom([]string{"p", "q"}).Draw(rt, "pair"), Ruling: rapid.SampledFrom(Rulings()).Draw(rt, "ruling")}
 		v.Adjudicates = rapid.IntRange(0, 5).Draw(rt, "settles") == 0
+		v.Evidence = evidence(r.Record, &r.Queue[r.entries[v.Pair]].Pair)
+		v.Adjudicates = v.Adjudicates && r.disputed(&v) == nil
 		if _, err := r.Decide(v); err != nil {
 			rt.Fatal(err)
 		}
@@ -50,7 +52,7 @@ func work(rt *rapid.T, r *Review) {
 func stands(r *Review) string {
 	var b strings.Builder
 	for _, s := range Stand(r.Record, r.Queue, r.Verdicts) {
-		fmt.Fprintln(&b, s.Pair, s.State, s.Ruling, s.Severity, s.Check, s.Adjudicated)
+		fmt.Fprintln(&b, s.Pair, s.State, s.Ruling, s.Severity, s.Checks, s.Adjudicated)
 		for _, v := range s.Verdicts {
 			fmt.Fprintln(&b, v.identity())
 		}
@@ -169,6 +171,9 @@ func TestMergeRefuses(t *testing.T) {
 		"seal does not fit": func(v []Verdict) { v[0].Ruling = BothWrong },
 		"has no seal":       func(v []Verdict) { v[0].Seal = "" },
 		"of another run":    func(v []Verdict) { v[0].Pair = "z"; v[0].Seal = v[0].seal() },
+		"is of the run":     func(v []Verdict) { v[0].Run = "run-2"; v[0].Seal = v[0].seal() },
+		"of which run":      func(v []Verdict) { v[0].Run = ""; v[0].Seal = v[0].seal() },
+		"does not follow":   func(v []Verdict) { v[0].Prev = "0000000000000000" },
 		"has the number 7":  func(v []Verdict) { v[0].Number = 7 },
 		"order -1":          func(v []Verdict) { v[0].Order = -1 },
 	} {

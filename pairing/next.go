@@ -15,7 +15,7 @@ func Next(standings []Standing, assigned map[string][]string, reviewer string, f
 		if !keep(i) || s.Mine(reviewer) != nil {
 			continue
 		}
-		if slices.Contains(assigned[s.Pair], reviewer) {
+		if slices.ContainsFunc(assigned[s.Pair], func(name string) bool { return SameReviewer(name, reviewer) }) {
 			return i
 		}
 		if other < 0 && s.State != Decided {
@@ -28,7 +28,7 @@ func Next(standings []Standing, assigned map[string][]string, reviewer string, f
 // Mine is the verdict of a reviewer that stands, or nil.
 func (s *Standing) Mine(reviewer string) *Verdict {
 	for i := range s.Verdicts {
-		if s.Verdicts[i].By == reviewer {
+		if SameReviewer(s.Verdicts[i].By, reviewer) {
 			return &s.Verdicts[i]
 		}
 	}

@@ -3,7 +3,6 @@ package pairing
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -224,7 +223,7 @@ func TestQueueSaysWhatBecameOfItems(t *testing.T) {
 		t.Errorf("differing checks %+v, want k1", e.Differ)
 	}
 	dir := t.TempDir()
-	if err := WriteLines(filepath.Join(dir, replay.QueueFile), queue); err != nil {
+	if err := WriteQueue(dir, queue); err != nil {
 		t.Fatal(err)
 	}
 	back, err := ReadQueue(dir)

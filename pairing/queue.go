@@ -1,13 +1,7 @@
 package pairing
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
@@ -23,6 +17,8 @@ type Entry struct {
 	Items []ItemFate `json:"items"`
 	// Confirmed is what playing the pair again gave; nil where it wasn't.
 	Confirmed *Confirmation `json:"confirmed"`
+	// Place seals the entry in the file of the queue; nil elsewhere.
+	Place *Place `json:"place,omitempty"`
 	// FirstContext and SecondContext are where the contexts lie in the run directory.
 	FirstContext  string `json:"first_context,omitempty"`
 	SecondContext string `json:"second_context,omitempty"`
@@ -193,27 +189,4 @@ func WriteLines[T any](path string, records []T) error {
 		}
 		return nil
 	})
-}
-
-// ReadQueue reads the queue of the run in dir.
-func ReadQueue(dir string) ([]Entry, error) {
-	path := filepath.Join(dir, replay.QueueFile)
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading the queue: %w", err)
-	}
-	defer file.Close()
-	var queue []Entry
-	dec := json.NewDecoder(bufio.NewReader(file))
-	for {
-		var entry Entry
-		err := dec.Decode(&entry)
-		if errors.Is(err, io.EOF) {
-			return queue, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading the queue: %s: entry %d: %w", path, len(queue)+1, err)
-		}
-		queue = append(queue, entry)
-	}
 }

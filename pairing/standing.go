@@ -20,7 +20,7 @@ type Standing struct {
 	// not decide.
 	Ruling   Ruling   `json:"ruling,omitempty"`
 	Severity Severity `json:"severity,omitempty"`
-	Check    string   `json:"check,omitempty"`
+	Checks   []string `json:"checks,omitempty"`
 	// Adjudicated says that a verdict settled what reviewers did not agree on.
 	Adjudicated bool `json:"adjudicated,omitempty"`
 	// Verdicts are those that stand, one a reviewer, in the order in which they were given.
@@ -69,7 +69,8 @@ func Stand(record *replay.Record, queue []Entry, verdicts []Verdict) []Standing 
 func stand(now Evidence, pair string, verdicts []Verdict) Standing {
 	s := Standing{Pair: pair, State: Undecided, Verdicts: []Verdict{}}
 	last := map[string]Verdict{}
-	for by, lines := range standingLines(verdicts) {
+	all := standingLines(verdicts)
+	for by, lines := range all {
 		v := lines[len(lines)-1]
 		if v.Evidence != now {
 			s.Stale = append(s.Stale, v)
@@ -92,11 +93,11 @@ func stand(now Evidence, pair string, verdicts []Verdict) Standing {
 		}
 	}
 	switch {
-	case len(settled) > 0:
+	case len(settled) > 0 && differ(opinions(all, now)):
 		s.decide(settled[len(settled)-1])
 		s.Adjudicated = true
 	case len(telling) == 0:
-	case slices.ContainsFunc(telling, func(v Verdict) bool { return v.Ruling != telling[0].Ruling }):
+	case differ(telling):
 		s.State = Disputed
 	default:
 		s.decide(telling[len(telling)-1])
@@ -109,46 +110,78 @@ func stand(now Evidence, pair string, verdicts []Verdict) Standing {
 	return s
 }
 
+// opinions are what each reviewer who could tell said last without settling anything.
+func opinions(standing map[string][]Verdict, now Evidence) []Verdict {
+	var said []Verdict
+	for _, lines := range standing {
+		for _, v := range slices.Backward(lines) {
+			if v.Adjudicates || v.Evidence != now {
+				continue
+			}
+			if v.Ruling != CannotTell {
+				said = append(said, v)
+			}
+			break
+		}
+	}
+	return said
+}
+
+// differ says whether not all verdicts have one ruling.
+func differ(verdicts []Verdict) bool {
+	return slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Ruling != verdicts[0].Ruling })
+}
+
 // standingLines are the lines on one pair that were not taken back, by reviewer: a line
 // without a ruling takes the reviewer's last one back, and what stood before stands again.
 func standingLines(verdicts []Verdict) map[string][]Verdict {
 	lines := map[string][]Verdict{}
 	for _, v := range inOrder(verdicts) {
-		switch n := len(lines[v.By]); {
+		by := ReviewerKey(v.By)
+		switch n := len(lines[by]); {
 		case v.Ruling != "":
-			lines[v.By] = append(lines[v.By], v)
+			lines[by] = append(lines[by], v)
 		case n > 1:
-			lines[v.By] = lines[v.By][:n-1]
+			lines[by] = lines[by][:n-1]
 		default:
-			delete(lines, v.By)
+			delete(lines, by)
 		}
 	}
 	return lines
 }
 
-// FirstRatings are, for each pair and reviewer, the first ruling that was not taken back
-// and settled nothing: what somebody said before they knew what others say. Ratings on
-// evidence that has changed are left out.
+// FirstRatings are what each reviewer ruled on a pair before they knew what others say:
+// their first ruling on it, whether it was taken back or not, since what others ruled is
+// shown from then on. Who first took over the verdict of an earlier night, or settled a
+// dispute, rated nothing. Lines on evidence that has changed are passed over. A reviewer
+// is spelled in one way throughout.
 func FirstRatings(record *replay.Record, queue []Entry, verdicts []Verdict) []Verdict {
-	byPair := map[string][]Verdict{}
-	for _, v := range verdicts {
+	byPair, spelled := map[string][]Verdict{}, map[string]string{}
+	for _, v := range inOrder(verdicts) {
+		if spelled[ReviewerKey(v.By)] == "" {
+			spelled[ReviewerKey(v.By)] = v.By
+		}
 		byPair[v.Pair] = append(byPair[v.Pair], v)
 	}
 	var list []Verdict
 	for i := range queue {
-		standing := standingLines(byPair[queue[i].ID])
-		if len(standing) == 0 { // digests take long
+		on := byPair[queue[i].ID]
+		if len(on) == 0 { // digests take long
 			continue
 		}
 		now := evidence(record, &queue[i].Pair)
-		var first []Verdict
-		for _, lines := range standing {
-			if at := slices.IndexFunc(lines, func(v Verdict) bool { return !v.Adjudicates && v.Evidence == now }); at >= 0 {
-				first = append(first, lines[at])
+		rated := map[string]bool{}
+		for _, v := range on {
+			by := ReviewerKey(v.By)
+			if v.Ruling == "" || v.Evidence != now || rated[by] {
+				continue
+			}
+			rated[by] = true
+			if !v.Adjudicates && v.From == "" {
+				v.By = spelled[by]
+				list = append(list, v)
 			}
 		}
-		slices.SortFunc(first, compareLines)
-		list = append(list, first...)
 	}
 	return list
 }
@@ -157,7 +190,7 @@ func (s *Standing) decide(v Verdict) {
 	if v.Ruling == CannotTell {
 		return // settled that nobody can tell
 	}
-	s.State, s.Ruling, s.Severity, s.Check = Decided, v.Ruling, v.Severity, v.Check
+	s.State, s.Ruling, s.Severity, s.Checks = Decided, v.Ruling, v.Severity, v.Checks
 }
 
 // Remembered is a verdict of an earlier night on the same disagreement.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
@@ -33,39 +32,41 @@ type UnblindedHow string
 const (
 	UnblindedOnPage UnblindedHow = "page" // a page that names the sides
 	UnblindedByShow UnblindedHow = "show" // the pair printed at a terminal
+	UnblindedByList UnblindedHow = "list" // the pair in a list that says how each came out
 )
 
 // Record adds the line to the log of the run in dir, unless the same reviewer saw the
 // same pair before. It may be called while a server or another process has the review of
 // the run open. The time is kept to the second, in UTC. It is an error if nobody or no
 // pair is named, or if the run directory can't be written to.
-func (u Unblinded) Record(dir string) error {
-	if strings.TrimSpace(u.By) == "" || u.Pair == "" {
-		return errors.New("recording who saw the arms: want a reviewer and a pair")
+func (u Unblinded) Record(dir string) error { return RecordUnblinded(dir, u) }
+
+// RecordUnblinded adds several lines to the log at once, as [Unblinded.Record] does.
+func RecordUnblinded(dir string, seen ...Unblinded) error {
+	if len(seen) == 0 {
+		return nil
 	}
-	log, lines, err := openUnblinded(dir)
+	seen = slices.Clone(seen)
+	for i := range seen {
+		u := &seen[i]
+		if u.By == "" || u.Pair == "" {
+			return errors.New("recording who saw the arms: want a reviewer and a pair")
+		}
+		name, err := ReviewerName(u.By)
+		if err != nil {
+			return fmt.Errorf("recording who saw the arms: %w", err)
+		}
+		u.By, u.At = name, u.At.UTC().Truncate(time.Second)
+	}
+	log, lines, err := fixtures.OpenLog[Unblinded](filepath.Join(dir, UnblindedFile))
 	if err != nil {
-		return fmt.Errorf("recording that %s saw the arms of %s: %w", u.By, u.Pair, err)
+		return fmt.Errorf("recording that %s saw the arms of %s: %w", seen[0].By, seen[0].Pair, err)
 	}
-	if !unblinded(lines, u.By, u.Pair) {
-		u.At = u.At.UTC().Truncate(time.Second)
-		err = log.Append(u)
+	seen = slices.DeleteFunc(seen, func(u Unblinded) bool { return unblinded(lines, u.By, u.Pair) })
+	if len(seen) > 0 {
+		err = log.Append(seen...)
 	}
 	return errors.Join(err, log.Close())
-}
-
-// openUnblinded opens the log for one line. Others have it for a moment only, which is
-// waited for.
-func openUnblinded(dir string) (log *fixtures.Log[Unblinded], lines []Unblinded, err error) {
-	const tries, pause = 100, 20 * time.Millisecond
-	for range tries {
-		log, lines, err = fixtures.OpenLog[Unblinded](filepath.Join(dir, UnblindedFile))
-		if !errors.Is(err, fixtures.ErrLogInUse) {
-			break
-		}
-		time.Sleep(pause)
-	}
-	return log, lines, err
 }
 
 // ReadUnblinded reads who saw which arms in the run in dir; nobody did where there is no
@@ -79,7 +80,7 @@ func ReadUnblinded(dir string) ([]Unblinded, error) {
 }
 
 func unblinded(lines []Unblinded, by, pair string) bool {
-	return slices.ContainsFunc(lines, func(u Unblinded) bool { return u.By == by && u.Pair == pair })
+	return slices.ContainsFunc(lines, func(u Unblinded) bool { return u.Pair == pair && SameReviewer(u.By, by) })
 }
 
 // unblindedSize is how long the log is; what is only added to changes its size.

@@ -1,6 +1,8 @@
 package pairing
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -73,16 +75,20 @@ type Verdict struct {
 	// Order puts lines of the same time in order where logs were merged: it is the number
 	// that a line had where it was given, or one more than that of every line before it.
 	// 0 stands for the number.
-	Order int       `json:"order,omitempty"`
-	At    time.Time `json:"at"`
-	By    string    `json:"by"`
-	Pair  string    `json:"pair"`
+	Order int `json:"order,omitempty"`
+	// Run is the id of the run that the line is of. Lines of earlier versions have none,
+	// and no Prev.
+	Run string    `json:"run,omitempty"`
+	At  time.Time `json:"at"`
+	// By is the reviewer, see [ReviewerName].
+	By   string `json:"by"`
+	Pair string `json:"pair"`
 	// Ruling is empty where the line takes the reviewer's verdict on the pair back.
 	Ruling   Ruling   `json:"ruling,omitempty"`
 	Severity Severity `json:"severity,omitempty"`
 	Note     string   `json:"note,omitempty"`
-	// Check names the check that is wrong, where the ruling is that one is.
-	Check string `json:"check,omitempty"`
+	// Checks name the checks that are wrong, where the ruling is that some are.
+	Checks []string `json:"checks,omitempty"`
 	// Blind says that the reviewer gave the ruling before they saw which arm is which;
 	// Seconds is how long the pair was open.
 	Blind   bool    `json:"blind,omitempty"`
@@ -94,18 +100,37 @@ type Verdict struct {
 	From         string       `json:"from,omitempty"`
 	Evidence     Evidence     `json:"evidence"`
 	Disagreement Disagreement `json:"disagreement"`
-	// Seal is the checksum of the line.
+	// Seal is the checksum of what the line says. It is the same in whichever log the line
+	// stands: it covers the order in place of the number, and not Prev.
 	Seal fixtures.Hash `json:"seal,omitempty"`
+	// Prev is the seal of the line before in this log; empty on the first.
+	Prev fixtures.Hash `json:"prev,omitempty"`
 }
 
-// Check says what is wrong with a verdict that somebody wants to give.
+// UnmarshalJSON also reads lines of earlier versions, which name one check.
+func (v *Verdict) UnmarshalJSON(data []byte) error {
+	type plain Verdict
+	line := struct {
+		*plain
+		Check string `json:"check"`
+	}{plain: (*plain)(v)}
+	if err := json.Unmarshal(data, &line); err != nil {
+		return err
+	}
+	if line.Check != "" && len(v.Checks) == 0 {
+		v.Checks = []string{line.Check}
+	}
+	return nil
+}
+
+// check says what is wrong with a verdict that somebody wants to give.
 func (v *Verdict) check() error {
 	switch {
 	case v.Order < 0:
 		return fmt.Errorf("order %d is below 0", v.Order)
 	case strings.TrimSpace(v.By) == "":
-		return errors.New("nobody is named: say who decides")
-	case v.Ruling == "" && (v.Severity != "" || v.Check != "" || v.Adjudicates):
+		return errNobody
+	case v.Ruling == "" && (v.Severity != "" || len(v.Checks) > 0 || v.Adjudicates):
 		return errors.New("a verdict that is taken back has no severity, no check and adjudicates nothing")
 	case v.Ruling != "" && !slices.Contains(Rulings(), v.Ruling):
 		return fmt.Errorf("ruling %q: want one of %v", v.Ruling, Rulings())
@@ -113,8 +138,18 @@ func (v *Verdict) check() error {
 		return fmt.Errorf("severity %q: want one of %v", v.Severity, Severities())
 	case len(v.Note) > mostNote:
 		return fmt.Errorf("a note of %d bytes: at most %d are kept", len(v.Note), mostNote)
-	case v.Check != "" && v.Ruling != CheckWrong:
+	case len(v.Checks) > 0 && v.Ruling != CheckWrong:
 		return fmt.Errorf("a check is named, and the ruling is %s", v.Ruling)
+	}
+	for i, check := range v.Checks {
+		if check == "" || slices.Contains(v.Checks[:i], check) {
+			return fmt.Errorf("check %q: want each wrong check once, by its id", check)
+		}
+	}
+	if v.Run != "" { // earlier versions took names as they were typed
+		if name, err := ReviewerName(v.By); err != nil || name != v.By {
+			return fmt.Errorf("%q is not a reviewer's name as it is kept: %w", v.By, cmp.Or(err, errBadName))
+		}
 	}
 	return nil
 }
@@ -183,7 +218,7 @@ func OpenReview(dir string, record *replay.Record, queue []Entry, now func() tim
 	if err != nil {
 		return nil, fmt.Errorf("opening the review of %s: %w", dir, err)
 	}
-	if err := checkLog(verdicts); err != nil {
+	if err := errors.Join(checkLog(verdicts), OfRun(verdicts, record.Run.ID)); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the review of %s: %s: %w", dir, VerdictsFile, err), log.Close())
 	}
 	r := &Review{Record: record, Queue: queue, Verdicts: verdicts, dir: dir, log: log, now: now, entries: map[string]int{}, seen: map[seenKey]bool{}}
@@ -191,7 +226,7 @@ func OpenReview(dir string, record *replay.Record, queue []Entry, now func() tim
 		r.entries[queue[i].ID] = i
 	}
 	for _, v := range verdicts {
-		r.seen[seenKey{v.By, v.Pair}] = true
+		r.seen[seenBy(v.By, v.Pair)] = true
 	}
 	if err := r.Refresh(); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the review of %s: %w", dir, err), log.Close())
@@ -216,33 +251,97 @@ func ReadVerdictLog(path string) ([]Verdict, error) {
 	return verdicts, nil
 }
 
+// TornVerdicts says in a sentence that the last line of the verdicts on the run in dir is
+// torn, with what to do; it is empty where it is not.
+func TornVerdicts(dir string) (string, error) {
+	path := filepath.Join(dir, VerdictsFile)
+	n, err := fixtures.TornTail(path)
+	if n == 0 || err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("the last line of %s is torn after %d bytes and not counted: decide that pair again", path, n), nil
+}
+
 // checkLog says which line of a log this program did not write so: the answer of a
-// reviewed run rests on it.
+// reviewed run rests on it. A line that lies is found by its seal, one that was taken out
+// or put in by the seal of the line before. Whole lines that were taken off the end leave
+// no trace.
 func checkLog(verdicts []Verdict) error {
 	for i := range verdicts {
 		v := &verdicts[i]
 		if v.Number != i+1 {
-			return fmt.Errorf("verdict %d has the number %d: the log was changed", i+1, v.Number)
+			return fmt.Errorf("verdict %d has the number %d: %w", i+1, v.Number, errChanged)
 		}
 		if err := v.check(); err != nil {
-			return fmt.Errorf("verdict %d: %w: the log was changed", i+1, err)
+			return fmt.Errorf("verdict %d: %w: %w", i+1, err, errChanged)
 		}
-		if seal := v.seal(); v.Seal != "" && v.Seal != seal {
-			return fmt.Errorf("verdict %d: its seal does not fit: the log was changed", i+1)
+		if v.Seal == "" {
+			return fmt.Errorf("verdict %d has no seal, and nothing says that nobody changed it: %w", i+1, errChanged)
+		}
+		if v.Seal != v.seal() {
+			return fmt.Errorf("verdict %d: its seal does not fit: %w", i+1, errChanged)
+		}
+		if prev := before(verdicts[:i], v); v.Prev != prev {
+			return fmt.Errorf("verdict %d does not follow the line before it: %w", i+1, errChanged)
+		}
+		if v.Run == "" && i > 0 && verdicts[i-1].Run != "" {
+			return fmt.Errorf("verdict %d is of an earlier version than the line before it: %w", i+1, errChanged)
 		}
 	}
 	return nil
 }
 
-// seal is the checksum of a line.
+var errChanged = errors.New("the log was changed: put it back from a copy, or take it away and decide again")
+
+// before is the seal of the last line before one. Lines of earlier versions hold none.
+func before(lines []Verdict, v *Verdict) fixtures.Hash {
+	if len(lines) == 0 || v.Run == "" {
+		return ""
+	}
+	return lines[len(lines)-1].Seal
+}
+
+// OfRun says which line is not of the run with the id. Lines of earlier versions do not
+// say of which run they are, and pass.
+func OfRun(verdicts []Verdict, run string) error {
+	for i := range verdicts {
+		if v := &verdicts[i]; v.Run != "" && v.Run != run {
+			return fmt.Errorf("verdict %d is of the run %s, this is %s: %w", v.Number, v.Run, run, ErrOtherRun)
+		}
+	}
+	return nil
+}
+
+// ErrOtherRun says that verdicts are not of the run to which they were to be added.
+var ErrOtherRun = errors.New("verdicts of another run decide nothing here; those of an earlier night beside it are remembered")
+
+// seal is the checksum of what a line says.
 func (v *Verdict) seal() fixtures.Hash {
 	bare := *v
-	bare.Seal = ""
-	hash, err := fixtures.HashJSON(bare)
+	bare.Seal, bare.Prev = "", ""
+	var line any = &bare
+	if v.Run == "" {
+		line = earlier(bare)
+	} else {
+		bare.Number, bare.Order = v.order(), 0
+	}
+	hash, err := fixtures.HashJSON(line)
 	if err != nil {
 		return ""
 	}
 	return hash
+}
+
+// earlier is a line as earlier versions wrote it, with one check.
+func earlier(v Verdict) any {
+	line := struct {
+		Verdict
+		Check string `json:"check,omitempty"`
+	}{Verdict: v}
+	if len(v.Checks) == 1 {
+		line.Check, line.Checks = v.Checks[0], nil
+	}
+	return &line
 }
 
 // Close gives the review free.
@@ -260,26 +359,32 @@ func (r *Review) Entry(pair string) (*Entry, error) {
 }
 
 // Decide adds a verdict on a pair, which is on the disk when it returns. It fills in the
-// number, the time, and what the verdict rests on. A verdict that is said to be blind is
-// kept as not blind where its reviewer saw the arms of the pair before, unless it repeats
-// the ruling of a blind one of theirs that stands: a note that is added later does not
-// unmake that the ruling was blind.
+// number, the run, the time, and what the verdict rests on; its reviewer is spelled as in
+// their first line. Who says that checks are wrong and names none means all that differ. A
+// verdict that is said to be blind is kept as not blind where its reviewer saw the arms of
+// the pair before, unless it repeats the ruling of a blind one of theirs that stands: a
+// note that is added later does not unmake that the ruling was blind. It is an error to
+// settle what is not disputed.
 func (r *Review) Decide(v Verdict) (Verdict, error) {
 	entry, err := r.Entry(v.Pair)
 	if err != nil {
 		return v, err
 	}
+	if v.By, err = ReviewerName(v.By); err != nil {
+		return v, fmt.Errorf("verdict on %s: %w", v.Pair, err)
+	}
+	v.By, v.Run = r.spelled(v.By), r.Record.Run.ID
 	if err := v.check(); err != nil {
 		return v, fmt.Errorf("verdict on %s: %w", v.Pair, err)
 	}
-	if v.Ruling == CheckWrong && v.Check == "" {
-		if len(entry.Differ) != 1 {
-			return v, fmt.Errorf("verdict on %s: %d checks differ there: name the one that is wrong", v.Pair, len(entry.Differ))
-		}
-		v.Check = entry.Differ[0].Check
+	if err := v.name(entry); err != nil {
+		return v, fmt.Errorf("verdict on %s: %w", v.Pair, err)
 	}
-	if v.Check != "" && !slices.ContainsFunc(entry.Differ, func(c DifferingCheck) bool { return c.Check == v.Check }) {
-		return v, fmt.Errorf("verdict on %s: check %q does not differ there", v.Pair, v.Check)
+	v.Evidence = evidence(r.Record, &entry.Pair)
+	if v.Adjudicates {
+		if err := r.disputed(&v); err != nil {
+			return v, fmt.Errorf("verdict on %s: %w", v.Pair, err)
+		}
 	}
 	if v.Blind {
 		if err := r.Refresh(); err != nil {
@@ -289,29 +394,85 @@ func (r *Review) Decide(v Verdict) (Verdict, error) {
 	}
 	v.Number, v.At = len(r.Verdicts)+1, r.now().UTC().Truncate(time.Second)
 	r.putLast(&v)
-	v.Evidence = evidence(r.Record, &entry.Pair)
 	if v.Disagreement, err = disagreement(r.Record, entry); err != nil {
 		return v, fmt.Errorf("verdict on %s: %w", v.Pair, err)
 	}
-	v.Seal = v.seal()
+	v.Seal, v.Prev = v.seal(), before(r.Verdicts, &v)
 	if err := r.log.Append(v); err != nil {
 		return v, err
 	}
 	r.Verdicts = append(r.Verdicts, v)
-	r.seen[seenKey{v.By, v.Pair}] = true
+	r.seen[seenBy(v.By, v.Pair)] = true
 	return v, nil
+}
+
+// name fills in which checks are wrong. Only those that differ can be: of the others the
+// verdict would change what nobody looked at.
+func (v *Verdict) name(entry *Entry) error {
+	if v.Ruling != CheckWrong {
+		return nil
+	}
+	var differ []string
+	for i := range entry.Differ {
+		differ = append(differ, entry.Differ[i].Check)
+	}
+	for _, check := range v.Checks {
+		if !slices.Contains(differ, check) {
+			return fmt.Errorf("check %q does not differ there: want one of %s", check, strings.Join(differ, ", "))
+		}
+	}
+	if len(v.Checks) == 0 {
+		v.Checks = differ
+	}
+	if len(v.Checks) == 0 {
+		return errors.New("no check differs there")
+	}
+	return nil
+}
+
+// spelled is a reviewer's name as in the first line of theirs.
+func (r *Review) spelled(name string) string {
+	for i := range r.Verdicts {
+		if SameReviewer(r.Verdicts[i].By, name) {
+			return r.Verdicts[i].By
+		}
+	}
+	return name
+}
+
+// own are the lines of a reviewer on a pair.
+func (r *Review) own(by, pair string) []Verdict {
+	var own []Verdict
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; v.Pair == pair && SameReviewer(v.By, by) {
+			own = append(own, *v)
+		}
+	}
+	return own
+}
+
+// disputed says why a verdict has nothing to settle.
+func (r *Review) disputed(v *Verdict) error {
+	var on []Verdict
+	for i := range r.Verdicts {
+		if r.Verdicts[i].Pair == v.Pair {
+			on = append(on, r.Verdicts[i])
+		}
+	}
+	said := opinions(standingLines(on), v.Evidence)
+	switch {
+	case len(said) < 2:
+		return fmt.Errorf("nothing is disputed that could be settled: %d of the two that it takes have ruled; rule without settling", len(said))
+	case !differ(said):
+		return fmt.Errorf("nothing is disputed that could be settled: all who have ruled say %s; rule without settling", said[0].Ruling)
+	}
+	return nil
 }
 
 // repeatsBlind says whether a verdict has the ruling of a blind one by the same reviewer
 // on the same evidence that stands.
 func (r *Review) repeatsBlind(v *Verdict) bool {
-	var own []Verdict
-	for i := range r.Verdicts {
-		if r.Verdicts[i].By == v.By && r.Verdicts[i].Pair == v.Pair {
-			own = append(own, r.Verdicts[i])
-		}
-	}
-	lines := standingLines(own)[v.By]
+	lines := standingLines(r.own(v.By, v.Pair))[ReviewerKey(v.By)]
 	if len(lines) == 0 {
 		return false
 	}
@@ -321,23 +482,34 @@ func (r *Review) repeatsBlind(v *Verdict) bool {
 }
 
 // Undo takes the reviewer's last verdict that stands back, whichever pair it is on, and
-// returns it. What the reviewer had said of the pair before stands again.
+// returns it. A note or a severity that was added to a verdict goes with it. What the
+// reviewer had ruled on the pair before stands again.
 func (r *Review) Undo(by string) (Verdict, error) {
 	byPair := map[string][]Verdict{}
 	for _, v := range r.Verdicts {
-		if v.By == by {
+		if SameReviewer(v.By, by) {
 			byPair[v.Pair] = append(byPair[v.Pair], v)
 		}
 	}
 	var last Verdict
+	var standing []Verdict // of the reviewer on its pair
 	for _, list := range byPair {
-		if lines := standingLines(list)[by]; len(lines) > 0 && (last.Number == 0 || compareLines(lines[len(lines)-1], last) > 0) {
-			last = lines[len(lines)-1]
+		if lines := standingLines(list)[ReviewerKey(by)]; len(lines) > 0 && (last.Number == 0 || compareLines(lines[len(lines)-1], last) > 0) {
+			last, standing = lines[len(lines)-1], lines
 		}
 	}
 	if last.Number == 0 {
 		return last, fmt.Errorf("%s has no verdict to take back", by)
 	}
-	_, err := r.Decide(Verdict{By: by, Pair: last.Pair})
-	return last, err
+	for i := len(standing) - 1; i >= 0 && standing[i].rulesAs(&last); i-- {
+		if _, err := r.Decide(Verdict{By: by, Pair: last.Pair}); err != nil {
+			return last, err
+		}
+	}
+	return last, nil
+}
+
+// rulesAs says whether two lines are one verdict, but for its severity and note.
+func (v *Verdict) rulesAs(other *Verdict) bool {
+	return v.Ruling == other.Ruling && slices.Equal(v.Checks, other.Checks) && v.Adjudicates == other.Adjudicates && v.From == other.From && v.Evidence == other.Evidence
 }

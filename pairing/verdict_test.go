@@ -18,7 +18,7 @@ import (
 
 // disagreeing is a record with one loss a name.
 func disagreeing(names ...string) (*replay.Record, []Entry) {
-	record := &replay.Record{Run: replay.Run{Plan: replay.Plan{Arms: []replay.ArmInfo{
+	record := &replay.Record{Run: replay.Run{ID: "run-1", Plan: replay.Plan{Arms: []replay.ArmInfo{
 		{Name: "reference", Role: "reference", Kind: replay.ReferenceArm}, {Name: "new", Role: "candidate", Kind: replay.CompactorArm, Digest: "d1"},
 	}}}}
 	for _, name := range names {
@@ -121,8 +121,8 @@ func TestBadVerdicts(t *testing.T) {
 		"nobody is named":       {Pair: "p", Ruling: BothFine},
 		`ruling "x"`:            {By: "a", Pair: "p", Ruling: "x"},
 		`severity "x"`:          {By: "a", Pair: "p", Ruling: BothFine, Severity: "x"},
-		`check "k9" does not`:   {By: "a", Pair: "p", Ruling: CheckWrong, Check: "k9"},
-		"a check is named":      {By: "a", Pair: "p", Ruling: BothFine, Check: "k1"},
+		`check "k9" does not`:   {By: "a", Pair: "p", Ruling: CheckWrong, Checks: []string{"k9"}},
+		"a check is named":      {By: "a", Pair: "p", Ruling: BothFine, Checks: []string{"k1"}},
 		"a note of 20000 bytes": {By: "a", Pair: "p", Ruling: BothFine, Note: strings.Repeat("x", 20000)},
 		"taken back has no":     {By: "a", Pair: "p", Severity: Minor},
 	} {
@@ -179,7 +179,7 @@ func TestFirstRatings(t *testing.T) {
 	r := reviewIn(t, t.TempDir(), "p")
 	defer r.Close()
 	for _, v := range []Verdict{
-		{By: "a", Ruling: BothFine}, {By: "b", Ruling: CandidateWorse}, {By: "a", Ruling: CandidateWorse}, {By: "b", Ruling: CandidateWorse, Adjudicates: true},
+		{By: "a", Ruling: BothFine}, {By: "b", Ruling: CandidateWorse}, {By: "b", Ruling: CandidateWorse, Adjudicates: true}, {By: "a", Ruling: CandidateWorse},
 	} {
 		v.Pair = "p"
 		decide(t, r, v)
@@ -194,6 +194,7 @@ func TestFirstRatings(t *testing.T) {
 func TestAChangedLogIsRefused(t *testing.T) {
 	for name, change := range map[string][2]string{
 		"another ruling": {"both_fine", "both_wrong"}, "no ruling at all": {"both_fine", "banana"}, "another number": {`"number":1`, `"number":3`}, "another reviewer": {`"by":"a"`, `"by":"b"`},
+		"another run": {`"run":"run-1"`, `"run":"run-2"`}, "another seal": {`"seal":"`, `"seal":"0`}, "no seal": {`,"seal":`, `,"sale":`},
 	} {
 		dir := t.TempDir()
 		r := reviewIn(t, dir, "p")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/goccy/go-yaml"
@@ -29,6 +30,7 @@ metrics of report.json.
 			stringFlag("floors", "read floors from `FILE`"),
 			&cli.BoolFlag{Name: "reviewed", Usage: "let the rows after review decide, undecided pairs at their worst; both are printed", EnvVars: twin("reviewed")},
 			&cli.BoolFlag{Name: "deterministic-only", Usage: "look at no judge: verbatim survival and the coverage of words alone", EnvVars: twin("deterministic-only")},
+			setFolderFlag(),
 			jsonFlag(),
 		},
 		Action: runGate,
@@ -53,6 +55,7 @@ func runGate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	warnTorn(c, c.Args().First())
 	gates := found.Report.Gates
 	var against *analysis.Baseline
 	if dir := c.String("baseline"); dir != "" {
@@ -79,20 +82,32 @@ func runGate(c *cli.Context) error {
 			gates = append(slices.Clone(reviewed.AtWorst.Gates), gates[len(found.Report.Gates):]...)
 		}
 	}
+	addSummary(c, found)
 	if c.Bool("json") {
 		err := writeIndented(c.App.Writer, struct {
 			Gate     string             `json:"gate"`
 			Reviewed string             `json:"gate_reviewed,omitempty"`
 			Gates    []analysis.Gate    `json:"gates"`
 			Baseline *analysis.Baseline `json:"baseline"`
-		}{result, after, gates, against})
+			Review   *analysis.Reviewed `json:"review,omitempty"`
+		}{result, after, gates, against, reviewed})
 		if err != nil {
 			return err
 		}
 	} else {
-		printGates(c, gates, against, result)
-		if reviewed != nil {
-			fmt.Fprintf(c.App.Writer, "gate after review (%d of %d decided, the rest at their worst): %s\n", reviewed.Decided, reviewed.Queue, after)
+		err := printOnCI(c, found, c.String("set"), func(out io.Writer) error {
+			printGates(out, gates, against, result)
+			if reviewed != nil {
+				fmt.Fprintln(out, "review:")
+				for _, line := range report.ReviewLines(found.Report) {
+					fmt.Fprintf(out, "  %s\n", report.Clean(line))
+				}
+				fmt.Fprintf(out, "gate after review (%d of %d decided, the rest at their worst): %s\n", reviewed.Decided, reviewed.Queue, after)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	if code != exitOK {
@@ -129,20 +144,20 @@ func reviewedResult(r *analysis.Report, gates []analysis.Gate) (string, int) {
 	return gateResult(&after, append(slices.Clone(r.Reviewed.AtWorst.Gates), gates[len(r.Gates):]...))
 }
 
-func printGates(c *cli.Context, gates []analysis.Gate, against *analysis.Baseline, result string) {
+func printGates(out io.Writer, gates []analysis.Gate, against *analysis.Baseline, result string) {
 	for _, g := range gates {
-		fmt.Fprintln(c.App.Writer, report.GateLine(g))
+		fmt.Fprintln(out, report.GateLine(g))
 		if g.Status == analysis.GateRegressed {
 			for _, item := range g.NewlyLost {
-				fmt.Fprintf(c.App.Writer, "             %s\n", report.Clean(item))
+				fmt.Fprintf(out, "             %s\n", report.Clean(item))
 			}
 		}
 	}
 	if against != nil && len(against.Differences) > 0 {
-		fmt.Fprintf(c.App.Writer, "the baseline %s is of another lineage and gates nothing:\n", against.Run)
+		fmt.Fprintf(out, "the baseline %s is of another lineage and gates nothing:\n", against.Run)
 		for _, d := range against.Differences {
-			fmt.Fprintf(c.App.Writer, "  %s\n", report.Clean(d))
+			fmt.Fprintf(out, "  %s\n", report.Clean(d))
 		}
 	}
-	fmt.Fprintf(c.App.Writer, "gate: %s\n", result)
+	fmt.Fprintf(out, "gate: %s\n", result)
 }

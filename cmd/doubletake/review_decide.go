@@ -22,8 +22,8 @@ func reviewDecide() *cli.Command {
 		Name:      "decide",
 		Usage:     "give a verdict on a pair of the queue",
 		ArgsUsage: "RUN PAIR RULING",
-		Description: `RULING is left_worse, right_worse, both_fine, both_wrong, fixture_wrong, check_wrong or
-cannot_tell; the sides are those of review show and review next. With --open, and once you
+		Description: `PAIR is the number of a pair in the queue, its short id, or its name. RULING is left_worse,
+right_worse, both_fine, both_wrong, fixture_wrong, check_wrong or cannot_tell; the sides are those of review show and review next. With --open, and once you
 have decided, it can be candidate_worse or candidate_better. "remembered" takes over the
 verdict that was given on the same disagreement in an earlier night; it is not blind.
 
@@ -32,7 +32,7 @@ set for this run; report and gate show the test before and after. A verdict is k
 who, when, and the hashes of what it was given on; another one by the same reviewer takes
 its place, and nothing is erased.
 
-   doubletake review decide night forbidden-directory left_worse --severity critical
+   doubletake review decide night 7 left_worse --severity critical
    doubletake review decide night forbidden-directory candidate_worse --open
    doubletake review decide night hedge-hardened check_wrong --check k2 --note "a fair paraphrase"
    doubletake review decide night superseded-path remembered`,
@@ -41,7 +41,7 @@ its place, and nothing is erased.
 			openFlag(),
 			stringFlag("severity", "minor, major or critical; `HOW` bad it is"),
 			stringFlag("note", "a `TEXT` that is kept with the verdict"),
-			stringFlag("check", "which check is wrong, by `ID`"),
+			&cli.StringSliceFlag{Name: "check", Usage: "which check is wrong, by `ID` (repeatable); default: all on which the sides differ", EnvVars: twin("check")},
 			&cli.BoolFlag{Name: "adjudicate", Usage: "settle what reviewers did not agree on", EnvVars: twin("adjudicate")},
 			jsonFlag(),
 		},
@@ -49,22 +49,25 @@ its place, and nothing is erased.
 			if c.NArg() != 3 {
 				return usageError("review decide wants a run directory, a pair and a ruling, have %d arguments", c.NArg())
 			}
-			dir, pair, ruling := c.Args().Get(0), c.Args().Get(1), strings.ReplaceAll(c.Args().Get(2), "-", "_")
+			dir, called, ruling := c.Args().Get(0), c.Args().Get(1), strings.ReplaceAll(c.Args().Get(2), "-", "_")
 			v := pairing.Verdict{
-				By: annotator(c.String("by")), Pair: pair,
-				Severity: pairing.Severity(c.String("severity")), Note: c.String("note"), Check: c.String("check"), Adjudicates: c.Bool("adjudicate"),
+				By:       annotator(c.String("by")),
+				Severity: pairing.Severity(c.String("severity")), Note: c.String("note"), Checks: c.StringSlice("check"), Adjudicates: c.Bool("adjudicate"),
 			}
 			return withReview(dir, func(r *reviewed, open *pairing.Review) error {
-				if _, err := open.Entry(pair); err != nil {
+				i, err := r.find(called)
+				if err != nil {
 					return err
 				}
+				pair := r.queue[i].ID
+				v.Pair = pair
 				swapped := pairing.Swapped(r.record.Run.ID, v.By, pair)
 				if ruling == "remembered" {
 					m, ok := r.remembered[pair]
 					if !ok {
-						return usageError("no earlier night decided on the disagreement of %s", pair)
+						return usageError("no earlier night decided on the disagreement of %s", called)
 					}
-					v.Ruling, v.Severity, v.Check, v.Note, v.From = m.Verdict.Ruling, m.Verdict.Severity, m.Verdict.Check, m.Verdict.Note, m.Run
+					v.Ruling, v.Severity, v.Checks, v.Note, v.From = m.Verdict.Ruling, m.Verdict.Severity, m.Verdict.Checks, m.Verdict.Note, m.Run
 				} else {
 					var err error
 					if v.Ruling, err = rulingOf(ruling, swapped, c.Bool("open"), open.Seen(v.By, pair)); err != nil {
@@ -72,14 +75,28 @@ its place, and nothing is erased.
 					}
 					v.Blind = !c.Bool("open")
 				}
+				v.Seconds = secondsShown(dir, v.By, pair, time.Now())
+				knew := open.Seen(v.By, pair)
 				v, err := open.Decide(v)
-				if err != nil {
+				if err != nil && !knew && !c.Bool("open") {
+					return r.unnamed(i, err)
+				} else if err != nil {
 					return err
 				}
+				remains := r.queue[i].Remains(v.Ruling, v.Checks)
 				if c.Bool("json") {
+					if remains != "" {
+						fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", report.Clean(v.Pair), report.Clean(remains))
+					}
 					return printJSONLines(c.App.Writer, []pairing.Verdict{v})
 				}
 				fmt.Fprintf(c.App.Writer, "%s: %s by %s (verdict %d)\n", report.Clean(v.Pair), v.Ruling, report.Clean(v.By), v.Number)
+				if len(v.Checks) > 0 {
+					fmt.Fprintf(c.App.Writer, "wrong: %s\n", report.Clean(strings.Join(v.Checks, ", ")))
+				}
+				if remains != "" {
+					fmt.Fprintln(c.App.Writer, report.Clean(remains))
+				}
 				if v.Blind {
 					s := &shownPair{reviewed: r, named: true, swapped: swapped}
 					s.entry, _ = open.Entry(pair) // found above

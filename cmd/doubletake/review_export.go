@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/pairing/labelling"
 	"github.com/doubletake-dev/doubletake/replay"
 )
@@ -59,6 +60,16 @@ func exportCases(c *cli.Context) error {
 		return usageError("--claims %d: want 0 for all, or more", c.Int("claims"))
 	}
 	dir := c.Args().First()
+	if path := c.String("out"); path != "" {
+		if err := refuseOwnFile(path, dir); err != nil {
+			return err
+		}
+		if name := filepath.Base(path); slices.Contains(findingsFiles(), name) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), replay.RunFile)); err == nil {
+				return usageError("%s is a report of the run there: name another file", path)
+			}
+		}
+	}
 	record, err := replay.ReadRecord(dir)
 	if err != nil {
 		return err
@@ -85,7 +96,7 @@ func exportCases(c *cli.Context) error {
 		return labelling.WriteCases(out, cases)
 	}
 	if path := c.String("out"); path != "" {
-		err = fixtures.WriteFileAtomic(path, write)
+		err = writeNamed(path, write, dir)
 	} else {
 		err = write(c.App.Writer)
 	}

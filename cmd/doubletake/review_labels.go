@@ -22,6 +22,7 @@ func reviewLabels() *cli.Command {
 			if c.NArg() != 1 {
 				return usageError("review labels wants one run directory, have %d", c.NArg())
 			}
+			warnTorn(c, c.Args().First())
 			found, err := loadLabels(c.Args().First())
 			if err != nil {
 				return err

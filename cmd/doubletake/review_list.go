@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/doubletake-dev/doubletake/analysis"
 	"github.com/doubletake-dev/doubletake/analysis/report"
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/pairing"
@@ -29,7 +31,7 @@ type reviewed struct {
 	// knows is who knows which arm of which pair is which.
 	knows      map[whoKnows]bool
 	remembered map[string]pairing.Remembered
-	// forgotten says which earlier nights could not be read.
+	// forgotten says which earlier nights could not be read, and which lines are torn.
 	forgotten []string
 }
 
@@ -46,11 +48,21 @@ func loadReview(dir string) (*reviewed, error) {
 	r := &reviewed{dir: dir, record: record}
 	if r.queue, err = pairing.ReadQueue(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, usageError("the run in %s has no queue yet: doubletake report %s says how far it is", dir, dir)
+	} else if errors.Is(err, pairing.ErrQueueUnsealed) {
+		// Of an earlier version: what the run says is found anew.
+		found, err := analysis.AnalyseWith(record, analysis.Options{})
+		if err != nil {
+			return nil, err
+		}
+		r.queue = found.Queue
 	} else if err != nil {
 		return nil, err
 	}
 	if r.verdicts, err = pairing.ReadVerdicts(dir); err != nil {
 		return nil, err
+	}
+	if err := pairing.OfRun(r.verdicts, record.Run.ID); err != nil {
+		return nil, fmt.Errorf("the verdicts in %s: %w", dir, err)
 	}
 	unblinded, err := pairing.ReadUnblinded(dir)
 	if err != nil {
@@ -58,14 +70,14 @@ func loadReview(dir string) (*reviewed, error) {
 	}
 	r.knows = map[whoKnows]bool{}
 	for _, v := range r.verdicts {
-		r.knows[whoKnows{v.By, v.Pair}] = true
+		r.knows[whoKnows{pairing.ReviewerKey(v.By), v.Pair}] = true
 	}
 	for _, u := range unblinded {
-		r.knows[whoKnows{u.By, u.Pair}] = true
+		r.knows[whoKnows{pairing.ReviewerKey(u.By), u.Pair}] = true
 	}
 	r.standings = pairing.Stand(r.record, r.queue, r.verdicts)
 	earlier, forgotten := earlierVerdicts(dir, &record.Run)
-	r.forgotten = forgotten
+	r.forgotten = append(tornLines(dir), forgotten...)
 	r.remembered, err = pairing.Remember(r.record, r.queue, earlier)
 	return r, err
 }
@@ -116,15 +128,52 @@ func (r *reviewed) warn(c *cli.Context) {
 type whoKnows struct{ by, pair string }
 
 // seen says whether a reviewer knows which arm of a pair is which.
-func (r *reviewed) seen(by, pair string) bool { return r.knows[whoKnows{by, pair}] }
+func (r *reviewed) seen(by, pair string) bool {
+	return r.knows[whoKnows{pairing.ReviewerKey(by), pair}]
+}
 
-// find is the place of a pair in the queue.
+// find is the place of a pair in the queue, by its number there, its short id or its name.
 func (r *reviewed) find(pair string) (int, error) {
-	i := slices.IndexFunc(r.queue, func(e pairing.Entry) bool { return e.ID == pair })
-	if i < 0 {
+	i, err := pairing.FindPair(r.record.Run.ID, r.queue, pair)
+	if errors.Is(err, pairing.ErrNoPair) {
 		return 0, usageError("no pair %q in the queue of %s (doubletake review list %s)", pair, r.dir, r.dir)
 	}
+	if err != nil {
+		return 0, usageError("%w (doubletake review list %s)", err, r.dir)
+	}
 	return i, nil
+}
+
+// handle is what a pair is called before its reviewer may know its name.
+func (r *reviewed) handle(i int) string { return pairing.Handle(r.record.Run.ID, &r.queue[i]) }
+
+// unnamed keeps the name of a pair out of what went wrong with it.
+func (r *reviewed) unnamed(i int, err error) error {
+	return usageError("%s", strings.ReplaceAll(err.Error(), r.queue[i].ID, r.handle(i)))
+}
+
+// who is the reviewer whom a flag names, or git's or the system's user; empty where none of
+// them is known.
+func who(c *cli.Context, flag string) (string, error) {
+	name := annotator(c.String(flag))
+	if name == "" {
+		return "", nil
+	}
+	name, err := pairing.ReviewerName(name)
+	if err != nil {
+		return "", usageError("--%s: %w", flag, err)
+	}
+	return name, nil
+}
+
+// blindFilters refuses to pick pairs by what would tell which side is which.
+func blindFilters(c *cli.Context) error {
+	for _, flag := range []string{"cell", "class"} {
+		if c.String(flag) != "" && !c.Bool("open") {
+			return usageError("--%s tells which side is which: give --open with it", flag)
+		}
+	}
+	return nil
 }
 
 // filterFlags are those by which pairs are picked.
@@ -133,8 +182,8 @@ func filterFlags() []cli.Flag {
 		stringFlag("only", "undecided, decided, disputed, remembered, stale, stable or flaky `PAIRS`"),
 		&cli.BoolFlag{Name: "undecided", Usage: "only pairs that are not decided; together with --only", EnvVars: twin("undecided")},
 		&cli.BoolFlag{Name: "remembered", Usage: "only undecided pairs on whose disagreement an earlier night decided", EnvVars: twin("remembered")},
-		stringFlag("cell", "only a loss or a gain; `CELL`"),
-		stringFlag("class", "only pairs with a lost item of the `CLASS`"),
+		stringFlag("cell", "only a loss or a gain; `CELL`; with --open"),
+		stringFlag("class", "only pairs with a lost item of the `CLASS`; with --open"),
 		stringFlag("group", "only pairs of the session `GROUP`"),
 	}
 }
@@ -144,16 +193,19 @@ func reviewList() *cli.Command {
 		Name:      "list",
 		Usage:     "list the queue of a run, with how each pair stands",
 		ArgsUsage: "RUN",
-		Description: `The list says how each pair came out and what was ruled. With --as NAME it is the list of
-one reviewer, of what is assigned to them, and tells nothing of a pair that would say which
-side is which before they have decided it, unless --open does.
+		Description: `Pairs are listed by number and short id. Names, titles, outcomes and rulings tell which
+side is which: they are there for what you have decided, and for the rest with --open, which
+says how each pair came out and what was ruled; that is recorded, and your later verdicts on
+those pairs are not blind. With --as NAME it is the list of one reviewer, of what is assigned
+to them where the queue was shared out.
 
    doubletake review list night
+   doubletake review list night --open
    doubletake review list night --undecided --only flaky
    doubletake review list night --only remembered --json
    doubletake review list night --as maria`,
 		Flags: append(filterFlags(),
-			stringFlag("as", "only what is assigned to `NAME` (doubletake review assign), blind"),
+			stringFlag("as", "the list of the reviewer `NAME`, of what is assigned to them (doubletake review assign); default: git's user, else the system's, and all pairs"),
 			openFlag(),
 			jsonFlag(),
 		),
@@ -166,16 +218,44 @@ side is which before they have decided it, unless --open does.
 				return err
 			}
 			r.warn(c)
+			if err := blindFilters(c); err != nil {
+				return err
+			}
+			reviewer, err := who(c, "as")
+			if err != nil {
+				return err
+			}
 			keep, err := r.filter(c)
 			if err != nil {
 				return err
 			}
-			if as := c.String("as"); as != "" && !c.Bool("open") {
-				return r.listFor(c, as, keep)
+			if !c.Bool("open") {
+				return r.listFor(c, reviewer, keep)
+			}
+			if err := r.unblind(reviewer, keep); err != nil {
+				return err
 			}
 			return r.list(c, keep)
 		},
 	}
+}
+
+// unblind records that a reviewer saw how the pairs of a list came out. Who it is may not
+// be known; then no verdict can be theirs either.
+func (r *reviewed) unblind(reviewer string, keep func(i int) bool) error {
+	if reviewer == "" {
+		return nil
+	}
+	var seen []pairing.Unblinded
+	for i := range r.queue {
+		if e := &r.queue[i]; keep(i) && !r.seen(reviewer, e.ID) {
+			seen = append(seen, pairing.Unblinded{At: time.Now(), By: reviewer, Pair: e.ID, How: pairing.UnblindedByList})
+		}
+	}
+	if err := pairing.RecordUnblinded(r.dir, seen...); err != nil {
+		return fmt.Errorf("the arms are not named, because that could not be recorded: %w", err)
+	}
+	return nil
 }
 
 // listed is a pair of the queue as it is printed as JSON.
@@ -200,7 +280,7 @@ func (r *reviewed) list(c *cli.Context, keep func(i int) bool) error {
 		return printJSONLines(c.App.Writer, rows)
 	}
 	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "pair\tcell\tagainst\tturn\titems lost\tplayed again\tstate\ttitle")
+	fmt.Fprintln(w, "number\tpair\tcell\tagainst\tturn\titems lost\tplayed again\tstate\ttitle")
 	count, undecided := 0, 0
 	for i := range r.queue {
 		if !keep(i) {
@@ -215,7 +295,7 @@ func (r *reviewed) list(c *cli.Context, keep func(i int) bool) error {
 		if r.standings[i].State == pairing.Undecided {
 			undecided++
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", report.Clean(e.ID), e.Cell, e.By, turn, e.Lost(), again(e), r.state(i), report.Shorten(e.Title, 70))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", i+1, report.Clean(e.ID), e.Cell, e.By, turn, e.Lost(), again(e), r.state(i), report.Shorten(e.Title, 70))
 	}
 	fmt.Fprintf(w, "\n%d of %d pairs, %d undecided: %s\n", count, len(r.queue), undecided, pairing.EstimateTime(r.verdicts, undecided))
 	return w.Flush()
@@ -231,10 +311,13 @@ func again(e *pairing.Entry) string {
 
 // listedBlind is a pair as its reviewer may see it before they have decided it.
 type listedBlind struct {
-	ID    string        `json:"id"`
-	Title string        `json:"title"`
-	Group string        `json:"group"`
-	Label pairing.Label `json:"label,omitempty"`
+	// ID is the pair's handle, Number its place in the queue from 1.
+	ID     string        `json:"id"`
+	Number int           `json:"number"`
+	Label  pairing.Label `json:"label,omitempty"`
+	// State is undecided before the reviewer has decided, unless others dispute the pair:
+	// what they ruled is not theirs to know. In the list of nobody in particular it is how
+	// the pair stands.
 	State pairing.State `json:"state"`
 	Stale bool          `json:"stale"`
 	// Open says that the reviewer has still to decide it, Mine what they ruled.
@@ -242,24 +325,31 @@ type listedBlind struct {
 	Mine pairing.Ruling `json:"mine,omitempty"`
 	// Remembered is the earlier night that decided on the same disagreement.
 	Remembered string `json:"remembered,omitempty"`
-	// Cell and Ruling are there once the reviewer knows which side is which.
+	// The rest is there once the reviewer knows which side is which.
+	Name   string         `json:"name,omitempty"`
+	Title  string         `json:"title,omitempty"`
+	Group  string         `json:"group,omitempty"`
 	Cell   pairing.Cell   `json:"cell,omitempty"`
 	Ruling pairing.Ruling `json:"ruling,omitempty"`
 }
 
-// listFor is the list of one reviewer.
+// listFor is the list as one reviewer may see it.
 func (r *reviewed) listFor(c *cli.Context, reviewer string, keep func(i int) bool) error {
-	if c.String("cell") != "" {
-		return usageError("--cell tells which side is which: give --open with it")
-	}
+	overview := c.String("as") == ""
 	rows := []listedBlind{}
-	open := 0
+	open, undecided := 0, 0
 	for i := range r.queue {
 		if !keep(i) {
 			continue
 		}
 		e, standing := &r.queue[i], &r.standings[i]
-		row := listedBlind{ID: e.ID, Title: e.Title, Group: e.Group, State: standing.State, Stale: len(standing.Stale) > 0}
+		row := listedBlind{ID: r.handle(i), Number: i + 1, State: pairing.Undecided, Stale: len(standing.Stale) > 0}
+		if overview || standing.State == pairing.Disputed {
+			row.State = standing.State
+		}
+		if standing.State == pairing.Undecided {
+			undecided++
+		}
 		if e.Confirmed != nil {
 			row.Label = e.Confirmed.Label
 		}
@@ -273,7 +363,8 @@ func (r *reviewed) listFor(c *cli.Context, reviewer string, keep func(i int) boo
 			}
 		}
 		if r.seen(reviewer, e.ID) {
-			row.Cell, row.Ruling = e.Cell, standing.Ruling
+			row.State, row.Cell, row.Ruling = standing.State, e.Cell, standing.Ruling
+			row.Name, row.Title, row.Group = e.ID, e.Title, e.Group
 		}
 		rows = append(rows, row)
 	}
@@ -281,16 +372,26 @@ func (r *reviewed) listFor(c *cli.Context, reviewer string, keep func(i int) boo
 		return printJSONLines(c.App.Writer, rows)
 	}
 	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "pair\tyours\tstate\tplayed again\ttitle")
+	fmt.Fprintln(w, "number\tpair\tyours\tstate\tplayed again\tname\ttitle")
 	for _, row := range rows {
 		yours := string(row.Mine)
 		switch {
 		case row.Open && row.Remembered != "":
 			yours = "decided in " + report.Clean(row.Remembered)
+		case row.Open && row.State == pairing.Decided:
+			yours = "-"
 		case row.Open:
 			yours = "to decide"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", report.Clean(row.ID), yours, row.State, cmp.Or(string(row.Label), "-"), report.Shorten(row.Title, 70))
+		state := string(row.State)
+		if row.Stale && row.State == pairing.Undecided {
+			state += " (stale)"
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Number, row.ID, yours, state, cmp.Or(string(row.Label), "-"), cmp.Or(report.Clean(row.Name), "-"), report.Shorten(row.Title, 70))
+	}
+	if overview {
+		fmt.Fprintf(w, "\n%d of %d pairs, %d undecided: %s; --open names them\n", len(rows), len(r.queue), undecided, pairing.EstimateTime(r.verdicts, undecided))
+		return w.Flush()
 	}
 	fmt.Fprintf(w, "\n%d pairs of %s, %d to decide: %s\n", len(rows), report.Clean(reviewer), open, pairing.EstimateTime(r.verdicts, open))
 	return w.Flush()
@@ -332,17 +433,20 @@ func (r *reviewed) filter(c *cli.Context) (func(i int) bool, error) {
 	if class != "" && !slices.Contains(fixtures.Classes(), class) {
 		return nil, usageError("--class %q: want one of %v", class, fixtures.Classes())
 	}
-	var mine map[string][]string
+	var mine map[string][]string // a sole reviewer has all
 	as := c.String("as")
 	if c.Command.Name != "list" {
 		as = "" // there it says who looks, not what is listed
 	}
+	isThem := func(name string) bool { return pairing.SameReviewer(name, as) }
 	if as != "" {
 		assignment, err := pairing.ReadAssignment(r.dir)
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) { // then all pairs are anybody's
+			assignment.Reviewers = []string{as}
+		} else if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(assignment.Reviewers, as) {
+		if !slices.ContainsFunc(assignment.Reviewers, isThem) {
 			return nil, usageError("nothing is assigned to %q: the queue is shared out among %s (doubletake review assign)", as, strings.Join(assignment.Reviewers, ", "))
 		}
 		mine = assignment.Of(r.pairs())
@@ -352,7 +456,7 @@ func (r *reviewed) filter(c *cli.Context) (func(i int) bool, error) {
 		switch {
 		case cell != "" && e.Cell != cell, group != "" && e.Group != group:
 			return false
-		case as != "" && !slices.Contains(mine[e.ID], as):
+		case as != "" && !slices.ContainsFunc(mine[e.ID], isThem):
 			return false
 		case class != "" && !slices.ContainsFunc(e.Items, func(f pairing.ItemFate) bool { return f.Class == class && f.Lost() }):
 			return false

@@ -20,10 +20,10 @@ func reviewNext() *cli.Command {
 directory; without one it is the newest below runs/. Where nothing is left it says so.
 
    doubletake review next night
-   doubletake review decide night forbidden-directory left_worse --severity major
-   doubletake review next night --after wrong-database
+   doubletake review decide night 7 left_worse --severity major
+   doubletake review next night --after 7
    doubletake review next night --only stable --json`,
-		Flags: append(filterFlags(), byFlag(), openFlag(), fullFlag(), stringFlag("after", "the next one behind the pair `ID`, to pass over it"), jsonFlag()),
+		Flags: append(filterFlags(), byFlag(), openFlag(), fullFlag(), stringFlag("after", "the next one behind the `PAIR`, to pass over it"), jsonFlag()),
 		Action: func(c *cli.Context) error {
 			dir, err := reviewedRun(c)
 			if err != nil {
@@ -40,8 +40,8 @@ directory; without one it is the newest below runs/. Where nothing is left it sa
 }
 
 func (r *reviewed) next(c *cli.Context) error {
-	if c.String("cell") != "" && !c.Bool("open") {
-		return usageError("--cell tells which side is which: give --open with it")
+	if err := blindFilters(c); err != nil {
+		return err
 	}
 	keep, err := r.filter(c)
 	if err != nil {
@@ -59,13 +59,16 @@ func (r *reviewed) next(c *cli.Context) error {
 		}
 		from = at + 1
 	}
-	reviewer := annotator(c.String("by"))
-	i := pairing.Next(r.standings, assigned, reviewer, from, func(i int) bool { return r.queue[i].ID != after && keep(i) })
+	reviewer, err := who(c, "by")
+	if err != nil {
+		return err
+	}
+	i := pairing.Next(r.standings, assigned, reviewer, from, func(i int) bool { return i != from-1 && keep(i) })
 	if i < 0 {
 		fmt.Fprintf(c.App.ErrWriter, "nothing is left for %s to decide (doubletake review stats %s)\n", report.Clean(reviewer), r.dir)
 		return nil
 	}
-	if names := assigned[r.queue[i].ID]; len(names) > 0 && !slices.Contains(names, reviewer) {
+	if names := assigned[r.queue[i].ID]; len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return pairing.SameReviewer(name, reviewer) }) {
 		fmt.Fprintf(c.App.ErrWriter, "nothing that is assigned to %s is left; this one is assigned to %s\n", report.Clean(reviewer), report.Clean(strings.Join(names, " and ")))
 	}
 	return r.show(c, i)

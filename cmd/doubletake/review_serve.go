@@ -50,8 +50,14 @@ func serveReview(c *cli.Context) (err error) {
 		return err
 	}
 	for _, who := range reviewers {
-		if assigned != nil && !slices.ContainsFunc(slices.Collect(maps.Values(assigned)), func(names []string) bool { return slices.Contains(names, who.Name) }) {
-			fmt.Fprintf(c.App.ErrWriter, "nothing is assigned to %s: see doubletake review assign, or say who you are with --as\n", report.Clean(who.Name))
+		if assigned != nil && !slices.ContainsFunc(slices.Collect(maps.Values(assigned)), func(names []string) bool {
+			return slices.ContainsFunc(names, func(name string) bool { return pairing.SameReviewer(name, who.Name) })
+		}) {
+			what := "see doubletake review assign"
+			if len(named) == 0 && c.String("as") == "" { // a guess
+				what += ", or say who you are with --as"
+			}
+			fmt.Fprintf(c.App.ErrWriter, "nothing is assigned to %s: %s\n", report.Clean(who.Name), what)
 		}
 	}
 	open, err := pairing.OpenReview(dir, r.record, r.queue, time.Now)

@@ -177,7 +177,7 @@ func TestReviewEndsCleanlyAndIsRemembered(t *testing.T) {
 	if err := s.cmd.Wait(); err != nil {
 		t.Errorf("interrupted: %v\n%s", err, s.stderr)
 	}
-	out, err := doubletake(t, "review", "list", night, "--only", "decided").CombinedOutput()
+	out, err := doubletake(t, "review", "list", night, "--open", "--only", "decided").CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte(queue[0].ID)) {
 		t.Errorf("the list afterwards: %v\n%s", err, out)
 	}
@@ -198,7 +198,7 @@ func TestReviewEndsCleanlyAndIsRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := serveNight(t, later).get("/api/queue?state=remembered")
-	if !strings.Contains(known, `"id":"`+queue[0].ID+`"`) || !strings.Contains(known, `"remembered":"night"`) || !strings.Contains(known, `"matching":1,`) {
+	if !strings.Contains(known, `"id":"`+pairing.Handle(run.ID, &queue[0])+`"`) || !strings.Contains(known, `"remembered":"night"`) || !strings.Contains(known, `"matching":1,`) {
 		t.Errorf("remembered on the later night: %s", known)
 	}
 }
@@ -295,13 +295,19 @@ func TestReviewForSeveral(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	run, err := replay.ReadRun(night)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var ids []string
+	handles := map[string]string{}
 	for i := range queue {
 		ids = append(ids, queue[i].ID)
+		handles[queue[i].ID] = pairing.Handle(run.ID, &queue[i])
 	}
 	for i, name := range []string{"ann", "ben"} {
 		v := verdicts[i]
-		if v.By != name || v.Pair != first[name] || !v.Blind || !slices.Equal(assignment.Of(ids)[v.Pair], []string{name}) {
+		if v.By != name || handles[v.Pair] != first[name] || !v.Blind || !slices.Equal(assignment.Of(ids)[v.Pair], []string{name}) {
 			t.Errorf("%s: the line is %+v, assigned to %v", name, v, assignment.Of(ids)[v.Pair])
 		}
 	}

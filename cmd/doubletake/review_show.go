@@ -33,7 +33,10 @@ tells which is which (arms, outcomes, contexts, the fates of the items, others' 
 is shown once you have decided. --open shows all of it before; that is recorded, and your
 verdict on the pair is then not blind.
 
-   doubletake review show night forbidden-directory
+PAIR is the number of a pair in the queue, its short id, or its name. Names and titles tell
+what goes wrong: they are shown once you have decided.
+
+   doubletake review show night 7
    doubletake review show night forbidden-directory --open
    doubletake review show night forbidden-directory --by maria --json`,
 		Flags: []cli.Flag{byFlag(), openFlag(), fullFlag(), jsonFlag()},
@@ -49,6 +52,7 @@ verdict on the pair is then not blind.
 			if err != nil {
 				return err
 			}
+			r.warn(c)
 			return r.show(c, i)
 		},
 	}
@@ -57,22 +61,25 @@ verdict on the pair is then not blind.
 // show prints a pair as its reviewer may see it, and records where that names the arms.
 func (r *reviewed) show(c *cli.Context, i int) error {
 	e := &r.queue[i]
-	by := annotator(c.String("by"))
+	by, err := who(c, "by")
+	if err != nil {
+		return err
+	}
 	seen := r.seen(by, e.ID)
 	if c.Bool("open") && !seen {
 		if err := (pairing.Unblinded{At: time.Now(), By: by, Pair: e.ID, How: pairing.UnblindedByShow}).Record(r.dir); err != nil {
-			// Where nothing can be written no verdict can be given either.
-			fmt.Fprintf(report.Printable(c.App.ErrWriter), "warning: %v\n", err)
+			return fmt.Errorf("the arms are not named, because that could not be recorded: %w", err)
 		}
 	}
 	s := &shownPair{
-		reviewed: r, entry: e, standing: &r.standings[i], by: by, named: c.Bool("open") || seen, full: c.Bool("full"),
+		reviewed: r, entry: e, number: i + 1, standing: &r.standings[i], by: by, named: c.Bool("open") || seen, full: c.Bool("full"),
 		swapped: !c.Bool("open") && pairing.Swapped(r.record.Run.ID, by, e.ID),
 	}
 	if c.Bool("json") {
 		return s.json(c.App.Writer)
 	}
 	width := terminalStyle(c).Width
+	noteShown(r.dir, by, e.ID, time.Now())
 	s.screen = screen{out: c.App.Writer, width: cmp.Or(width, report.DefaultWidth), whole: width == 0}
 	return s.text()
 }
@@ -82,12 +89,16 @@ type shownPair struct {
 	*reviewed
 	screen
 	entry    *pairing.Entry
+	number   int // in the queue, from 1
 	standing *pairing.Standing
 	by       string
 	// named says that the reviewer may know which arm is which, swapped that the second arm
 	// stands on the left.
 	named, swapped, full bool
 }
+
+// called is what the pair is called before its reviewer may know its name.
+func (s *shownPair) called() string { return pairing.Handle(s.record.Run.ID, s.entry) }
 
 // names are what the left and the right side are called.
 func (s *shownPair) names() (left, right string) {
@@ -170,9 +181,9 @@ func (s *shownPair) head() {
 			s.line(0, "left was %s, right was %s", left, right)
 		}
 	} else {
-		s.line(0, "%s: the arms are not named before you decide (--open names them)", e.ID)
+		s.line(0, "pair %d (%s): the arms are not named before you decide (--open names them)", s.number, s.called())
 	}
-	if e.Title != "" {
+	if s.named && e.Title != "" {
 		s.line(0, "%s", e.Title)
 	}
 	if c := e.Confirmed; c != nil {
@@ -253,23 +264,48 @@ func (s *shownPair) blindEnd() {
 
 // decide prints a command, in one line so that it can be copied.
 func (s *shownPair) decide(ruling string) {
-	fmt.Fprintf(s.out, "  doubletake review decide %s %s %s\n", report.Clean(s.dir), report.Clean(s.entry.ID), ruling)
+	pair := s.called()
+	if s.named {
+		pair = report.Clean(s.entry.ID)
+	}
+	fmt.Fprintf(s.out, "  doubletake review decide %s %s %s\n", report.Clean(s.dir), pair, ruling)
+}
+
+// shownStanding is how the pair stands without what others ruled, where the reviewer has
+// not: else their verdict would follow the others'.
+func (s *shownPair) shownStanding() pairing.Standing {
+	standing := *s.standing
+	if standing.Mine(s.by) != nil {
+		return standing
+	}
+	standing.Ruling, standing.Severity, standing.Checks = "", "", nil
+	standing.Verdicts, standing.Stale = []pairing.Verdict{}, nil
+	for _, v := range s.standing.Stale {
+		if pairing.SameReviewer(v.By, s.by) {
+			standing.Stale = append(standing.Stale, v)
+		}
+	}
+	return standing
 }
 
 // verdictsSoFar lists what everybody said of the pair.
 func (s *shownPair) verdictsSoFar() {
 	s.line(0, "")
 	state := string(s.standing.State)
-	if s.standing.Ruling != "" {
-		state += ": " + string(s.standing.Ruling)
+	standing := s.shownStanding()
+	if standing.Ruling != "" {
+		state += ": " + string(standing.Ruling)
 	}
 	s.line(0, "Verdicts (%s)", state)
-	for i := range s.standing.Verdicts {
-		s.verdict(&s.standing.Verdicts[i], "")
+	for i := range standing.Verdicts {
+		s.verdict(&standing.Verdicts[i], "")
+	}
+	if n := len(s.standing.Verdicts) - len(standing.Verdicts); n > 0 {
+		s.line(2, "%d of others, which you see once you have given yours", n)
 	}
 	now := pairing.EvidenceNow(s.record, &s.entry.Pair)
-	for i := range s.standing.Stale {
-		v := &s.standing.Stale[i]
+	for i := range standing.Stale {
+		v := &standing.Stale[i]
 		s.verdict(v, "stale, "+staleReason(v, now, s.entry)+": ")
 	}
 	if m, ok := s.remembered[s.entry.ID]; ok && s.standing.State == pairing.Undecided {
@@ -283,8 +319,8 @@ func (s *shownPair) verdictsSoFar() {
 
 func (s *shownPair) verdict(v *pairing.Verdict, before string) {
 	parts := []string{string(v.Ruling)}
-	if v.Check != "" {
-		parts = append(parts, "check "+v.Check)
+	if len(v.Checks) > 0 {
+		parts = append(parts, "check "+strings.Join(v.Checks, ", "))
 	}
 	if v.Severity != "" {
 		parts = append(parts, string(v.Severity))

@@ -21,12 +21,11 @@ type pairNamed struct {
 
 // pairBlind is a pair before its reviewer has decided, as JSON.
 type pairBlind struct {
-	ID    string        `json:"id"`
-	Title string        `json:"title"`
-	Group string        `json:"group"`
-	Blind bool          `json:"blind"`
-	State pairing.State `json:"state"`
-	Items []itemBlind   `json:"items"`
+	// ID is the pair's handle, Number its place in the queue from 1: names and titles tell.
+	ID     string      `json:"id"`
+	Number int         `json:"number"`
+	Blind  bool        `json:"blind"`
+	Items  []itemBlind `json:"items"`
 	// Checks are those on which the sides differ, without the answers.
 	Checks     []checkBlind     `json:"checks_differ"`
 	Divergence *divergenceBlind `json:"divergence"`
@@ -70,7 +69,7 @@ func (s *shownPair) json(out io.Writer) error {
 	remembered, recalled := s.remembered[e.ID]
 	if s.named {
 		left, _ := sides(s, e.First.Arm, e.Second.Arm)
-		row := pairNamed{Entry: *e, Left: left, Standing: *s.standing, Replaced: map[string][]pairing.Replaced{}}
+		row := pairNamed{Entry: *e, Left: left, Standing: s.shownStanding(), Replaced: map[string][]pairing.Replaced{}}
 		if recalled {
 			row.Remembered = &remembered
 		}
@@ -84,7 +83,7 @@ func (s *shownPair) json(out io.Writer) error {
 		return printJSONLines(out, []pairNamed{row})
 	}
 	row := pairBlind{
-		ID: e.ID, Title: e.Title, Group: e.Group, Blind: true, State: s.standing.State,
+		ID: s.called(), Number: s.number, Blind: true,
 		Items: []itemBlind{}, Checks: []checkBlind{}, Remembered: remembered.Run, Rulings: blindRulings(),
 	}
 	for _, item := range e.Items {

@@ -55,6 +55,7 @@ since, are named and count nowhere.
 			if err != nil {
 				return err
 			}
+			r.warn(c)
 			s, err := r.summary()
 			if err != nil {
 				return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -49,15 +50,11 @@ func openWork(c *cli.Context) (*work, error) {
 	if w.review, err = loadReview(c.Args().First()); err != nil {
 		return nil, err
 	}
-	id := c.Args().Get(1)
-	for i := range w.review.queue {
-		if w.review.queue[i].ID == id {
-			w.entry = &w.review.queue[i]
-		}
+	i, err := w.review.find(c.Args().Get(1))
+	if err != nil {
+		return nil, err
 	}
-	if w.entry == nil {
-		return nil, usageError("pair %q: %w", id, pairing.ErrNoPair)
-	}
+	w.entry = &w.review.queue[i]
 	set, err := fixtures.LoadUnmanifested(os.DirFS(w.dir), w.dir)
 	if err != nil {
 		return nil, err
@@ -71,7 +68,13 @@ func openWork(c *cli.Context) (*work, error) {
 		return nil, usageError("the set %s has no fixture %s", w.dir, w.entry.ConversationID)
 	}
 	if w.fixture.Hash != w.entry.Fixture {
-		return nil, usageError("fixture %s of %s is not the one that was played (hash %s there, %s in the run): play it first", w.entry.ConversationID, w.dir, w.fixture.Hash, w.entry.Fixture)
+		corrected, err := w.corrected()
+		if err != nil {
+			return nil, err
+		}
+		if !corrected {
+			return nil, usageError("fixture %s of %s is not the one that was played (hash %s there, %s in the run), nor what this run's corrections made of it: play it first", w.entry.ConversationID, w.dir, w.fixture.Hash, w.entry.Fixture)
+		}
 	}
 	w.path = filepath.Join(w.dir, filepath.FromSlash(w.fixture.Path))
 	if w.before, err = os.ReadFile(w.path); err != nil {
@@ -91,6 +94,19 @@ func (w *work) save(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	// The file may have been laid out by hand: the patch is of what it says.
+	name := filepath.Base(w.path)
+	before, err := fixtures.ParseFixture(w.before, name)
+	if err != nil {
+		return err
+	}
+	plain, err := fixtures.MarshalFixture(before)
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(plain, after) {
+		return usageError("this changes nothing in %s, and nothing is written", w.path)
+	}
 	write := func(data []byte) error {
 		return fixtures.WriteFileAtomic(w.path, func(out io.Writer) error {
 			_, err := out.Write(data)
@@ -100,20 +116,14 @@ func (w *work) save(c *cli.Context) error {
 	if err := write(after); err != nil {
 		return err
 	}
-	if _, err := fixtures.LoadUnmanifested(os.DirFS(w.dir), w.dir); err != nil {
+	set, err := fixtures.LoadUnmanifested(os.DirFS(w.dir), w.dir)
+	if err != nil {
 		return errors.Join(fmt.Errorf("the change does not hold, and is not made: %w", err), write(w.before))
 	}
-	name := filepath.Base(w.path)
+	if err := w.remember(set); err != nil {
+		return errors.Join(fmt.Errorf("noting the change in the run, which is not made: %w", err), write(w.before))
+	}
 	out := report.Printable(c.App.Writer)
-	// The file may have been laid out by hand: the patch is of what it says.
-	before, err := fixtures.ParseFixture(w.before, name)
-	if err != nil {
-		return err
-	}
-	plain, err := fixtures.MarshalFixture(before)
-	if err != nil {
-		return err
-	}
 	fmt.Fprintf(out, "%s", diff.Diff("a/"+name, plain, "b/"+name, after))
 	fmt.Fprintf(c.App.ErrWriter, "next: doubletake fixtures hash --set %s --bump VERSION\n", w.dir)
 	return nil
@@ -212,6 +222,9 @@ report while it is kept out, and plays again from the day after.
 			if err != nil {
 				return err
 			}
+			if today := time.Now().Format(time.DateOnly); until < today {
+				return usageError("--until %s is over: the fixture would play again tonight", until)
+			}
 			w, err := openWork(c)
 			if err != nil {
 				return err
@@ -260,7 +273,24 @@ func reviewCorrect() *cli.Command {
 	}
 }
 
+// only refuses the options that the change at hand would not look at.
+func only(c *cli.Context, what string, used ...string) error {
+	for _, name := range []string{"drop", "literal", "probe", "expect", "never", "must", "final"} {
+		if c.IsSet(name) && !slices.Contains(used, name) {
+			return usageError("%s does not go with --%s", what, name)
+		}
+	}
+	return nil
+}
+
 func (w *work) correctItem(c *cli.Context, id string) error {
+	used := []string{"literal", "probe", "expect"}
+	if c.Bool("drop") {
+		used = []string{"drop"}
+	}
+	if err := only(c, map[bool]string{true: "--drop", false: "--item"}[c.Bool("drop")], used...); err != nil {
+		return err
+	}
 	at := slices.IndexFunc(w.fixture.MustSurvive, func(i fixtures.Item) bool { return i.ID == id })
 	if at < 0 {
 		return usageError("fixture %s has no item %q", w.fixture.ConversationID, id)
@@ -280,8 +310,14 @@ func (w *work) correctCheck(c *cli.Context, id string) error {
 		return usageError("fixture %s has no check %q", w.fixture.ConversationID, id)
 	}
 	if c.Bool("drop") {
+		if err := only(c, "--drop", "drop"); err != nil {
+			return err
+		}
 		w.fixture.Checks = slices.Delete(w.fixture.Checks, at, at+1)
 		return nil
+	}
+	if err := only(c, "--check", "never", "must", "final"); err != nil {
+		return err
 	}
 	never, must, final := c.String("never"), c.String("must"), c.String("final")
 	if never == "" && must == "" && final == "" {

@@ -487,7 +487,7 @@ func TestKeyFile(t *testing.T) {
 func TestReadPairs(t *testing.T) {
 	w := demo(t, t.TempDir(), 2)
 	queue := []pairing.Entry{{Pair: w.pairs[0]}}
-	if err := pairing.WriteLines(filepath.Join(w.record.Dir, replay.QueueFile), queue); err != nil {
+	if err := pairing.WriteQueue(w.record.Dir, queue); err != nil {
 		t.Fatal(err)
 	}
 	if err := pairing.WriteLines(filepath.Join(w.record.Dir, replay.PairsFile), w.pairs); err != nil {

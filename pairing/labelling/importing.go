@@ -2,6 +2,7 @@ package labelling
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -9,10 +10,10 @@ import (
 	"io"
 	"regexp"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/pairing"
 )
 
 // Source is a file of ratings.
@@ -27,6 +28,10 @@ type Source struct {
 type Batch struct {
 	Files   []BatchFile `json:"files"`
 	Ratings []Rating    `json:"ratings"`
+	// Seal is the checksum of the line, Prev the seal of the line before, which the first
+	// has not.
+	Seal fixtures.Hash `json:"seal,omitempty"`
+	Prev fixtures.Hash `json:"prev,omitempty"`
 }
 
 // BatchFile is a file of a batch, without its name.
@@ -51,7 +56,7 @@ type identity struct{ sample, rater, digest string }
 // imported before. The error joins all faults, each with file and line; with one there is
 // no batch.
 func (s *Set) Check(before []Batch, sources ...Source) (*Batch, error) {
-	c := &checker{set: s, at: map[identity]string{}, kinds: map[string]Kind{}}
+	c := &checker{set: s, at: map[identity]string{}, kinds: map[string]Kind{}, spelled: map[string]string{}}
 	for _, b := range before {
 		for i := range b.Ratings {
 			c.note(&b.Ratings[i], "in an earlier import")
@@ -72,19 +77,26 @@ func (s *Set) Check(before []Batch, sources ...Source) (*Batch, error) {
 }
 
 type checker struct {
-	set    *Set
-	at     map[identity]string // where a rating stands
-	kinds  map[string]Kind     // of raters
-	batch  Batch
-	faults []error
+	set *Set
+	at  map[identity]string // where a rating stands
+	// kinds and spelled say of raters, by [pairing.ReviewerKey], what they are and how their
+	// name was written first.
+	kinds   map[string]Kind
+	spelled map[string]string
+	batch   Batch
+	faults  []error
 }
 
 // note remembers a rating. One that says that nothing was reviewed does not bar the one
 // that says what was found.
 func (c *checker) note(r *Rating, where string) {
-	c.kinds[r.Rater] = r.Kind
+	rater := pairing.ReviewerKey(r.Rater)
+	c.kinds[rater] = r.Kind
+	if c.spelled[rater] == "" {
+		c.spelled[rater] = r.Rater
+	}
 	if r.ReviewState != NotReviewed {
-		c.at[identity{r.SampleID, r.Rater, r.CaseSHA256}] = where
+		c.at[identity{r.SampleID, rater, r.CaseSHA256}] = where
 	}
 }
 
@@ -140,10 +152,14 @@ func (c *checker) rating(r *Rating, want Kind) (faults []error) {
 	if r.Kind != want {
 		add("kind %q in a file of kind %q", r.Kind, want)
 	}
-	if strings.TrimSpace(r.Rater) == "" || utf8.RuneCountInString(r.Rater) > maxRater || strings.ContainsFunc(r.Rater, unprintable) {
+	if name, err := pairing.ReviewerName(r.Rater); err != nil || utf8.RuneCountInString(name) > maxRater {
 		add("rater: want a name of at most %d printable characters", maxRater)
-	} else if kind, ok := c.kinds[r.Rater]; ok && kind != r.Kind {
-		add("rater %q is of kind %s here and of kind %s elsewhere", r.Rater, r.Kind, kind)
+	} else {
+		rater := pairing.ReviewerKey(name)
+		r.Rater = cmp.Or(c.spelled[rater], name)
+		if kind, ok := c.kinds[rater]; ok && kind != r.Kind {
+			add("rater %q is of kind %s here and of kind %s elsewhere", r.Rater, r.Kind, kind)
+		}
 	}
 	if !digestPattern.MatchString(r.CaseSHA256) {
 		add("caseSha256: want 64 hexadecimal digits in lower case")
@@ -162,7 +178,7 @@ func (c *checker) rating(r *Rating, want Kind) (faults []error) {
 			r.SampleID, asked.CaseSHA256, c.set.Grounding[r.SampleID].CaseSHA256, r.CaseSHA256)
 		return faults
 	}
-	if where, ok := c.at[identity{r.SampleID, r.Rater, r.CaseSHA256}]; ok {
+	if where, ok := c.at[identity{r.SampleID, pairing.ReviewerKey(r.Rater), r.CaseSHA256}]; ok {
 		add("repeated: %s rated sample %s already, %s", r.Rater, r.SampleID, where)
 	}
 	faults = append(faults, scores(r.ExpectedQuality)...)
@@ -181,8 +197,6 @@ func (c *checker) rating(r *Rating, want Kind) (faults []error) {
 	}
 	return faults
 }
-
-func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 func scores(q *Quality) (faults []error) {
 	if q == nil {

@@ -114,16 +114,75 @@ func Import(record *replay.Record, sources ...Source) (_ *Batch, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
+	if err := checkLog(before); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(record.Dir, Dir, RatingsFile), err)
+	}
 	batch, err := set.Check(before, sources...)
 	if err != nil {
 		return nil, err
 	}
+	if batch.Seal, err = batch.seal(); err != nil {
+		return nil, fmt.Errorf("sealing the ratings: %w", err)
+	}
+	if n := len(before); n > 0 {
+		batch.Prev = before[n-1].Seal
+	}
 	return batch, log.Append(*batch)
 }
 
-// ReadRatings reads what was imported into the run in dir, in the order of imports.
+// ReadRatings reads what was imported into the run in dir, in the order of imports. It is
+// an error if a line is not as it was written, or does not follow the one before it.
 func ReadRatings(dir string) ([]Batch, error) {
-	return fixtures.ReadLog[Batch](filepath.Join(dir, Dir, RatingsFile))
+	path := filepath.Join(dir, Dir, RatingsFile)
+	batches, err := fixtures.ReadLog[Batch](path)
+	if err == nil {
+		err = checkLog(batches)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ratings: %s: %w", path, err)
+	}
+	return batches, nil
+}
+
+// TornRatings says in a sentence that the last line of the ratings of the run in dir is
+// torn, with what to do; it is empty where it is not.
+func TornRatings(dir string) (string, error) {
+	path := filepath.Join(dir, Dir, RatingsFile)
+	n, err := fixtures.TornTail(path)
+	if n == 0 || err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("the last line of %s is torn after %d bytes and not counted: import its files again", path, n), nil
+}
+
+// checkLog says which line of the ratings is not as it was written.
+func checkLog(batches []Batch) error {
+	prev := fixtures.Hash("")
+	for i := range batches {
+		b := &batches[i]
+		seal, err := b.seal()
+		switch {
+		case err != nil:
+			return fmt.Errorf("import %d: %w", i+1, err)
+		case b.Seal == "":
+			return fmt.Errorf("import %d has no seal, and nothing says that nobody changed it: %w", i+1, errChanged)
+		case b.Seal != seal:
+			return fmt.Errorf("import %d: its seal does not fit: %w", i+1, errChanged)
+		case b.Prev != prev:
+			return fmt.Errorf("import %d does not follow the one before it: %w", i+1, errChanged)
+		}
+		prev = b.Seal
+	}
+	return nil
+}
+
+var errChanged = errors.New("the ratings were changed: put the file back from a copy, or take it away and import all files of labels again")
+
+// seal is the checksum of a line without its place.
+func (b *Batch) seal() (fixtures.Hash, error) {
+	bare := *b
+	bare.Seal, bare.Prev = "", ""
+	return fixtures.HashJSON(&bare)
 }
 
 // WriteCases writes cases as JSON Lines.

@@ -285,7 +285,13 @@ func (c *comparison) items() {
 		c.contextItem = append(c.contextItem, view)
 		for k := range c.columns {
 			kind := markKept
-			if c.gone(1-k, item, there[1-k]) {
+			verdicts := []replay.Verdict{c.verdictOn(0, item), c.verdictOn(1, item)}
+			switch {
+			case slices.Contains(verdicts, replay.Stale):
+				kind = markStale
+			case slices.Contains(verdicts, replay.Retired):
+				continue // it no longer holds, and nothing says that it did
+			case c.gone(1-k, item, there[1-k]):
 				kind = markLost
 			}
 			c.mark(k, item.Literal, kind)
@@ -442,7 +448,7 @@ func (c *comparison) cell(k, i int, marks []mark) *cell {
 		return nil
 	}
 	m := &c.columns[k][i]
-	query := url.Values{"pair": {c.entry.ID}, "of": {"context"}, "side": {string(c.sides[k])}, "n": {strconv.Itoa(i)}}
+	query := url.Values{"pair": {c.server.handle(c.entry)}, "of": {"context"}, "side": {string(c.sides[k])}, "n": {strconv.Itoa(i)}}
 	out := &cell{Who: visible(m.Role), Turn: m.Turn, Text: passage{messageText(m), marks, query.Encode()}.pieces()}
 	if kind := strings.Trim(string(m.Extra[replay.KindField]), `"`); kind == replay.KindSummary || kind == replay.KindOpaque {
 		out.Who = kind

@@ -3,7 +3,6 @@ package review
 import (
 	"context"
 	"net/http"
-	"slices"
 )
 
 // desk is the page of a run as one reviewer has it.
@@ -22,7 +21,7 @@ func newDesk(s *Server, reviewer string) *desk {
 	queue := s.options.Review.Queue
 	for _, theirs := range []bool{true, false} {
 		for i := range queue {
-			if slices.Contains(s.options.Assigned[queue[i].ID], reviewer) == theirs {
+			if d.theirs(queue[i].ID) == theirs {
 				d.order = append(d.order, i)
 				d.assigned = d.assigned || theirs
 			}

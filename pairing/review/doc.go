@@ -14,13 +14,14 @@
 //     sides differ in it, and which calls of each side it looks at: the calls of the tools
 //     that its expression names, whether they satisfy it or not. A check for the same calls
 //     as the reference therefore doesn't say which side the reference is;
-//   - not the fixture's title, which tells what goes wrong there after a compaction;
-//   - not what others ruled, and of a verdict that an earlier night gave on the same
+//   - not the fixture's name, title and group, which tell what goes wrong there after a
+//     compaction: a pair is called by its number, and by a handle in addresses;
+//   - not what others ruled, even where the sides are named, and not that they did, unless
+//     they dispute the pair; and of a verdict that an earlier night gave on the same
 //     disagreement only that there is one. A key takes it unseen; the verdict then stands
 //     in the log as not blind, and the page shows what was taken, which can be undone.
 //
-// A fixture's name is shown, and should not tell either. What the sides did and said is
-// what is judged, and is shown whole. The contexts show by
+// What the sides did and said is what is judged, and is shown whole. The contexts show by
 // themselves which side was compacted; a reviewer who wants them before deciding ends the
 // blindness of that pair, which is a line of the log without a ruling.
 //

@@ -65,7 +65,7 @@ func TestRefusals(t *testing.T) {
 		{"no such choice", "POST", "/api/decide", `{"pair":"pair-00000","choice":"candidate_worse"}`, nil, 400, "choice"},
 		{"no choice", "POST", "/api/decide", `{"pair":"pair-00000"}`, nil, 400, "choice"},
 		{"no such severity", "POST", "/api/decide", `{"pair":"pair-00000","choice":"left_worse","severity":"dire"}`, nil, 400, "severity"},
-		{"a check that does not differ", "POST", "/api/decide", `{"pair":"pair-00000","choice":"check_wrong","check":"k2"}`, nil, 400, "k2"},
+		{"a check that does not differ", "POST", "/api/decide", `{"pair":"pair-00000","choice":"check_wrong","checks":["k2"]}`, nil, 400, "k2"},
 		{"seconds before the pair was open", "POST", "/api/decide", `{"pair":"pair-00000","choice":"left_worse","seconds":-1}`, nil, 400, "seconds"},
 		{"days on one pair", "POST", "/api/decide", `{"pair":"pair-00000","choice":"left_worse","seconds":1e9}`, nil, 400, "seconds"},
 		{"nothing to undo", "POST", "/api/undo", "{}", nil, 400, "no verdict"},

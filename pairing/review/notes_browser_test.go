@@ -2,6 +2,7 @@ package review
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -166,21 +167,27 @@ func TestTheWrongCheckIsChosenByKeyboard(t *testing.T) {
 	b.until(saved)
 	b.open("pair-00001")
 	b.press("c")
-	b.until(`document.activeElement.id === "wrong-check"`)
-	b.press("\r") // nothing is chosen yet
-	b.until(`document.getElementById("said").textContent.startsWith("Choose")`)
-	b.press(kb.ArrowDown + kb.ArrowDown) // down, down: k2
+	b.until(`document.activeElement.name === "wrong-check"`)
+	if n := eval[int](b, `document.querySelectorAll("[name=wrong-check]:checked").length`); n != 2 {
+		t.Errorf("%d of the two checks are ticked at first", n)
+	}
+	b.press(" " + kb.Tab + " ") // neither
 	b.press("\r")
+	b.until(`document.getElementById("said").textContent.startsWith("Tick")`)
+	b.press(" \r") // k2
 	b.until(saved)
-	if v := s.open.Verdicts; len(v) != 2 || v[0].Check != "k1" || v[1].Ruling != pairing.CheckWrong || v[1].Check != "k2" {
+	if told := eval[string](b, `document.querySelector(".told").textContent`); !strings.Contains(told, "the pair stays a loss: check k1 fails as well") {
+		t.Errorf("what the ruling did not do is not told: %q", told)
+	}
+	if v := s.open.Verdicts; len(v) != 2 || !slices.Equal(v[0].Checks, []string{"k1"}) || v[1].Ruling != pairing.CheckWrong || !slices.Equal(v[1].Checks, []string{"k2"}) {
 		t.Errorf("the log is %+v", v)
 	}
 	// By mouse, where there may be no Enter.
 	b.press("u")
 	b.until(`document.querySelector(".told")?.textContent.startsWith("No verdict")`)
-	eval[any](b, `document.getElementById("wrong-check").value = "k1"; document.getElementById("which").click()`)
+	eval[any](b, `document.getElementById("which").click()`)
 	b.until(saved)
-	if v := s.open.Verdicts[3]; v.Check != "k1" {
+	if v := s.open.Verdicts[3]; !slices.Equal(v.Checks, []string{"k1", "k2"}) {
 		t.Errorf("the last line is %+v", v)
 	}
 	b.calm()
@@ -199,7 +206,7 @@ func TestTheVerdictBarStaysInView(t *testing.T) {
 		for _, scroll := range []string{"0", "document.body.scrollHeight / 3", "document.body.scrollHeight"} {
 			eval[any](b, `window.scrollTo(0, `+scroll+`)`)
 			box := eval[[]float64](b, `(() => { const r = document.querySelector("#pair .verdict").getBoundingClientRect(); return [r.top, r.bottom, innerHeight]; })()`)
-			if high := (box[1] - box[0]) / box[2]; box[0] < 0 || box[1] > box[2]+1 || high > 0.41 || high < 0.05 {
+			if high := (box[1] - box[0]) / box[2]; box[0] < 0 || box[1] > box[2]+1 || high > 0.41 || high < 0.04 {
 				t.Errorf("%s, scrolled to %s: the bar goes from %.0f to %.0f of %.0f", where, scroll, box[0], box[1], box[2])
 			}
 		}
@@ -245,7 +252,8 @@ func TestAStaleVerdictIsSeen(t *testing.T) {
 	if tag := eval[string](b, `document.querySelector("#rows .tag.stale").textContent`); !strings.Contains(tag, "stale") {
 		t.Errorf("the list says %q", tag)
 	}
-	b.open("pair-00000")
+	eval[any](b, `location.hash = "#pair=pair-00000"`)
+	b.until(`document.querySelector("#pair .memory.stale")`)
 	told := eval[string](b, `document.querySelector("#pair .memory.stale").textContent`)
 	for _, want := range []string{"Stale", "your verdict (both fine: “see 7”, 2026-03-20)", "because the fixture and "} {
 		if !strings.Contains(told, want) {

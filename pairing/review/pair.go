@@ -13,9 +13,9 @@ import (
 	"github.com/doubletake-dev/doubletake/replay"
 )
 
-// pairAnswer is a pair opened. Sides, Verdicts, the answers of the checks, what became of
-// the items, and what an earlier night ruled are empty before the reviewer has seen which
-// side is which.
+// pairAnswer is a pair opened. Sides, the answers of the checks, what became of the items,
+// and what an earlier night ruled are empty before the reviewer has seen which side is
+// which; Verdicts before they have ruled.
 type pairAnswer struct {
 	Row      queueRow `json:"row"`
 	Blind    bool     `json:"blind"` // the sides are not named yet
@@ -33,6 +33,10 @@ type pairAnswer struct {
 	Verdicts   []verdictView `json:"verdicts"`
 	Stale      []verdictView `json:"stale"`
 	Sides      *sidesView    `json:"sides"`
+	// Last is the number in the log of the reviewer's last line on the pair, 0 without any.
+	Last int `json:"last"`
+	// Undone is the verdict that was just taken back.
+	Undone *verdictView `json:"undone,omitempty"`
 }
 
 type divergenceView struct {
@@ -82,11 +86,13 @@ type verdictView struct {
 	Ruling   pairing.Ruling   `json:"ruling,omitempty"`
 	Severity pairing.Severity `json:"severity,omitempty"`
 	Note     string           `json:"note,omitempty"`
-	Check    string           `json:"check,omitempty"`
-	At       time.Time        `json:"at"`
-	Blind    bool             `json:"blind"`
-	Settles  bool             `json:"settles,omitempty"`
-	Mine     bool             `json:"mine,omitempty"`
+	Checks   []string         `json:"checks,omitempty"`
+	// Remains says why the pair is what it was though checks are ruled wrong.
+	Remains string    `json:"remains,omitempty"`
+	At      time.Time `json:"at"`
+	Blind   bool      `json:"blind"`
+	Settles bool      `json:"settles,omitempty"`
+	Mine    bool      `json:"mine,omitempty"`
 	// Why says what has changed since a verdict that is stale.
 	Why string `json:"why,omitempty"`
 }
@@ -129,12 +135,16 @@ func (s *desk) getPair(r *http.Request) (any, error) {
 	return s.pair(i)
 }
 
-// find is the place of a pair in the queue.
+// find is the place in the queue of a pair, as it is called on a page or by its name.
 func (s *desk) find(pair string) (int, error) {
-	if i, ok := s.index[pair]; ok {
+	if i, ok := s.called[pair]; ok {
 		return i, nil
 	}
-	return 0, fault(http.StatusNotFound, "%w", pairing.ErrNoPair)
+	i, err := pairing.FindPair(s.options.Review.Record.Run.ID, s.options.Review.Queue, pair)
+	if err != nil {
+		return 0, fault(http.StatusNotFound, "%w", err)
+	}
+	return i, nil
 }
 
 func (s *desk) pair(i int) (*pairAnswer, error) {
@@ -144,7 +154,7 @@ func (s *desk) pair(i int) (*pairAnswer, error) {
 	}
 	t := s.transcript(e)
 	a := &pairAnswer{
-		Row: s.row(i), Blind: !s.seen(e.ID), Choices: choices(s.options.Blind), Disputed: standing.State == pairing.Disputed, Progress: s.progress(),
+		Row: s.row(i), Blind: !s.seen(e.ID), Choices: choices(s.options.Blind), Disputed: standing.State == pairing.Disputed, Progress: s.progress(), Last: s.last(e.ID),
 		Checks: s.checks(e), Items: s.items(e), Transcript: t.folded(),
 	}
 	if d := e.Divergence; d != nil {
@@ -168,6 +178,9 @@ func (s *desk) pair(i int) (*pairAnswer, error) {
 		return a, nil
 	}
 	for k := range standing.Verdicts {
+		if a.Mine == nil {
+			break // what others ruled is shown to who has ruled: else theirs would follow it
+		}
 		a.Verdicts = append(a.Verdicts, s.verdict(e, &standing.Verdicts[k]))
 	}
 	a.Sides = &sidesView{Cell: e.Cell, Candidate: right, Left: s.arm(e, e.First.Arm), Right: s.arm(e, e.Second.Arm)}
@@ -180,9 +193,21 @@ func (s *desk) pair(i int) (*pairAnswer, error) {
 func (s *desk) verdict(e *pairing.Entry, v *pairing.Verdict) verdictView {
 	return verdictView{
 		By: visible(v.By), Choice: s.words(chosen(v.Ruling, s.swapped(e))), Ruling: v.Ruling, Severity: v.Severity,
-		Note: visible(v.Note), Check: visible(v.Check), At: v.At, Blind: v.Blind, Settles: v.Adjudicates,
-		Mine: v.By == s.reviewer,
+		Note: visible(v.Note), Checks: visibles(v.Checks), At: v.At, Blind: v.Blind, Settles: v.Adjudicates,
+		Mine: pairing.SameReviewer(v.By, s.reviewer), Remains: e.Remains(v.Ruling, v.Checks),
 	}
+}
+
+// handle is what a pair is called on a page.
+func (s *desk) handle(e *pairing.Entry) string { return s.handles[s.index[e.ID]] }
+
+// visibles are texts that are fit to be shown.
+func visibles(texts []string) []string {
+	var list []string
+	for _, text := range texts {
+		list = append(list, visible(text))
+	}
+	return list
 }
 
 // stale are verdicts on evidence that has changed, with what has.
@@ -195,7 +220,7 @@ func (s *desk) stale(e *pairing.Entry, verdicts []pairing.Verdict) []verdictView
 	for k := range verdicts {
 		v := &verdicts[k]
 		var view verdictView
-		if s.seen(e.ID) {
+		if s.seen(e.ID) && (s.mine(s.index[e.ID]) != nil || pairing.SameReviewer(v.By, s.reviewer)) {
 			view = s.verdict(e, v)
 		}
 		fixture, onLeft, onRight := v.Evidence.Changed(now)

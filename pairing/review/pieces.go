@@ -29,6 +29,7 @@ const (
 	markDiffers = "differs" // the other side has something else here
 	markKept    = "kept"    // an item's literal that stands on the other side, too
 	markLost    = "lost"    // an item's literal that the compacted context lacks
+	markStale   = "stale"   // the literal of an item that no longer held, and was kept as if it did
 )
 
 // mark is something to be seen in a text, from one byte to before another.

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,10 +15,14 @@ import (
 // queueRow is a pair in the list. What would say which side is which is left empty
 // before the reviewer has seen it.
 type queueRow struct {
-	ID    string        `json:"id"`
-	Name  string        `json:"name"` // the id, fit to be shown
-	Group string        `json:"group"`
+	// ID is the pair's handle: its name would tell what goes wrong there.
+	ID string `json:"id"`
+	// Name is the name, fit to be shown, or before that "pair 7" by its place in the queue.
+	Name  string        `json:"name"`
+	Group string        `json:"group,omitempty"` // a name, too
 	Label pairing.Label `json:"label,omitempty"`
+	// State is undecided before the reviewer has seen which side is which, unless others
+	// dispute the pair; Ruling is empty before they have ruled themselves.
 	State pairing.State `json:"state"`
 	// Open says that the reviewer has still to decide it.
 	Open bool `json:"open"`
@@ -90,7 +95,8 @@ func (s *desk) getNext(r *http.Request) (any, error) {
 		return nil, err
 	}
 	n := len(s.order)
-	i, known := s.index[query.Get("after")]
+	i, err := s.find(query.Get("after"))
+	known := err == nil
 	at := n - 1
 	if known {
 		at = s.place[i]
@@ -105,8 +111,9 @@ func (s *desk) getNext(r *http.Request) (any, error) {
 	// With "any", pairs that are decided are next ones, too.
 	every := query.Get("any") != ""
 	for k := 1; k <= n; k++ {
-		row := s.row(s.order[(at+k*step)%n])
-		if row.ID != query.Get("after") && (every || row.Open) && keep(&row) {
+		other := s.order[(at+k*step)%n]
+		row := s.row(other)
+		if !(known && other == i) && (every || row.Open) && keep(&row) {
 			return map[string]any{"id": row.ID}, nil
 		}
 	}
@@ -116,7 +123,10 @@ func (s *desk) getNext(r *http.Request) (any, error) {
 // row is a pair in the list as the reviewer may see it.
 func (s *desk) row(i int) queueRow {
 	e, standing := &s.options.Review.Queue[i], &s.standings[i]
-	row := queueRow{ID: e.ID, Name: brief(e.ID, longestName), Group: brief(e.Group, longestName), Classes: []fixtures.Class{}, State: standing.State, Stale: len(standing.Stale) > 0, Assigned: s.theirs(e.ID)}
+	row := queueRow{ID: s.handles[i], Name: fmt.Sprintf("pair %d", i+1), Classes: []fixtures.Class{}, State: pairing.Undecided, Stale: len(standing.Stale) > 0, Assigned: s.theirs(e.ID)}
+	if standing.State == pairing.Disputed { // somebody has to know where to settle
+		row.State = pairing.Disputed
+	}
 	if e.Confirmed != nil {
 		row.Label = e.Confirmed.Label
 	}
@@ -127,7 +137,11 @@ func (s *desk) row(i int) queueRow {
 	}
 	row.Open = s.open(i)
 	if s.seen(e.ID) {
-		row.Cell, row.Ruling, row.Title = e.Cell, standing.Ruling, brief(e.Title, longestTitle)
+		row.State, row.Cell = standing.State, e.Cell
+		if s.mine(i) != nil {
+			row.Ruling = standing.Ruling
+		}
+		row.Name, row.Group, row.Title = brief(e.ID, longestName), brief(e.Group, longestName), brief(e.Title, longestTitle)
 		for _, item := range e.Items {
 			if item.Lost() && !slices.Contains(row.Classes, item.Class) {
 				row.Classes = append(row.Classes, item.Class)
@@ -150,7 +164,7 @@ func (s *desk) words(value string) string {
 // mine is the reviewer's verdict that stands on a pair, or nil.
 func (s *desk) mine(i int) *pairing.Verdict {
 	for k := range s.standings[i].Verdicts {
-		if v := &s.standings[i].Verdicts[k]; v.By == s.reviewer {
+		if v := &s.standings[i].Verdicts[k]; pairing.SameReviewer(v.By, s.reviewer) {
 			return v
 		}
 	}
@@ -159,7 +173,7 @@ func (s *desk) mine(i int) *pairing.Verdict {
 
 // theirs says whether a pair is assigned to the reviewer.
 func (s *desk) theirs(pair string) bool {
-	return slices.Contains(s.options.Assigned[pair], s.reviewer)
+	return slices.ContainsFunc(s.options.Assigned[pair], func(name string) bool { return pairing.SameReviewer(name, s.reviewer) })
 }
 
 // open says whether the reviewer has still to decide a pair: one that is theirs by

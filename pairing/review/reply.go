@@ -15,13 +15,14 @@ import (
 type faultError struct {
 	status int
 	err    error
+	pair   *pairAnswer // as it is now, where the page has an older one
 }
 
 func (e *faultError) Error() string { return e.err.Error() }
 func (e *faultError) Unwrap() error { return e.err }
 
 func fault(status int, format string, args ...any) error {
-	return &faultError{status, fmt.Errorf(format, args...)}
+	return &faultError{status: status, err: fmt.Errorf(format, args...)}
 }
 
 func refuse(w http.ResponseWriter, status int, err error) {
@@ -35,6 +36,11 @@ func reply(w http.ResponseWriter, r *http.Request, answer func(*http.Request) (a
 	found, err := answer(r)
 	var f *faultError
 	switch {
+	case errors.As(err, &f) && f.pair != nil:
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		w.WriteHeader(f.status)
+		_ = json.NewEncoder(w).Encode(map[string]any{"error": visible(f.Error()), "pair": f.pair}) // a browser that went away is no fault
+		return
 	case errors.As(err, &f):
 		refuse(w, f.status, err)
 		return

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -102,7 +103,7 @@ func TestEachReviewerHasAPageOfTheirOwn(t *testing.T) {
 	if _, body := ben.send("GET", "/api/pair?pair=pair-00001", ""); !strings.Contains(body, candidate) {
 		t.Error("the sides that ben saw are not named to him")
 	}
-	if status, body := ann.send("POST", "/api/undo", `{}`); status != http.StatusOK || !strings.Contains(body, `"id":"pair-00000"`) {
+	if status, body := ann.send("POST", "/api/undo", `{}`); status != http.StatusOK || !strings.Contains(body, `"id":"`+handle("pair-00000")+`"`) {
 		t.Errorf("status %d: %s", status, body)
 	}
 	if status, _ := ann.send("POST", "/api/undo", `{}`); status != http.StatusBadRequest {
@@ -151,21 +152,22 @@ func TestAssignedPairsComeFirst(t *testing.T) {
 	first := func(p *person) (ids []string) {
 		_, body := p.send("GET", "/api/queue", "")
 		for _, part := range strings.Split(body, `"id":"`)[1:] {
-			ids = append(ids, part[:len("pair-00000")])
+			handle, _, _ := strings.Cut(part, `"`)
+			ids = append(ids, handle)
 		}
 		return ids
 	}
 	ann, dora := s.person(0), s.person(2)
-	if got, want := first(ann), []string{"pair-00003", "pair-00005", "pair-00000", "pair-00001", "pair-00002", "pair-00004"}; !slices.Equal(got, want) {
+	if got, want := first(ann), []string{handle("pair-00003"), handle("pair-00005"), handle("pair-00000"), handle("pair-00001"), handle("pair-00002"), handle("pair-00004")}; !slices.Equal(got, want) {
 		t.Errorf("the list of ann is %v: want %v", got, want)
 	}
-	for _, step := range []struct{ after, want string }{{"", `"pair-00003"`}, {"pair-00003", `"pair-00005"`}, {"pair-00005", `"pair-00003"`}, {"pair-00000", `"pair-00003"`}} {
-		if _, body := ann.send("GET", "/api/next?after="+step.after, ""); !strings.Contains(body, step.want) {
+	for _, step := range []struct{ after, want string }{{"", "pair-00003"}, {"pair-00003", "pair-00005"}, {"pair-00005", "pair-00003"}, {"pair-00000", "pair-00003"}} {
+		if _, body := ann.send("GET", "/api/next?after="+step.after, ""); !strings.Contains(body, `"`+handle(step.want)+`"`) {
 			t.Errorf("after %q comes %s: want %s", step.after, body, step.want)
 		}
 	}
 	// Somebody to whom nothing is assigned helps with what is undecided.
-	if _, body := dora.send("GET", "/api/next?after=pair-00000", ""); !strings.Contains(body, "pair-00001") {
+	if _, body := dora.send("GET", "/api/next?after=pair-00000", ""); !strings.Contains(body, handle("pair-00001")) {
 		t.Errorf("dora gets %s", body)
 	}
 }
@@ -313,16 +315,58 @@ func TestCorrections(t *testing.T) {
 		t.Errorf("without a verdict: status %d: %s", status, body)
 	}
 	var p pairAnswer
-	s.post("/api/decide", `{"pair":"pair-00000","choice":"check_wrong","check":"k1","seconds":9}`, &p)
+	s.post("/api/decide", `{"pair":"pair-00000","choice":"check_wrong","checks":["k1"],"seconds":9}`, &p)
 	s.post("/api/decide", `{"pair":"pair-00000","corrects":true,"choice":"both_fine","note":"x","severity":"minor"}`, &p)
 	v := s.desk.options.Review.Verdicts
-	if len(v) != 2 || v[1].Ruling != pairing.CheckWrong || v[1].Check != "k1" || v[1].Note != "x" || v[1].Severity != pairing.Minor || !v[1].Blind || v[1].Seconds != 0 {
+	if len(v) != 2 || v[1].Ruling != pairing.CheckWrong || !slices.Equal(v[1].Checks, []string{"k1"}) || v[1].Note != "x" || v[1].Severity != pairing.Minor || !v[1].Blind || v[1].Seconds != 0 {
 		t.Errorf("the log is %+v", v)
 	}
 	p = pairAnswer{}
 	s.post("/api/undo", `{}`, &p)
-	if p.Mine == nil || p.Mine.Note != "" || p.Mine.Ruling != pairing.CheckWrong {
-		t.Errorf("with the correction taken back: %+v", p.Mine)
+	if p.Mine != nil || p.Undone == nil || p.Undone.Note != "x" || p.Undone.Severity != pairing.Minor || p.Undone.Ruling != pairing.CheckWrong {
+		t.Errorf("the verdict stands with its note taken back: %+v, undone %+v", p.Mine, p.Undone)
+	}
+	// A ruling before another one stands again, with its own note.
+	for _, body := range []string{`"choice":"both_fine","note":"y"`, `"choice":"both_wrong"`, `"corrects":true,"note":"z"`} {
+		s.post("/api/decide", `{"pair":"pair-00000",`+body+`}`, &p)
+	}
+	p = pairAnswer{}
+	s.post("/api/undo", `{}`, &p)
+	if p.Mine == nil || p.Mine.Ruling != pairing.BothFine || p.Mine.Note != "y" || p.Undone == nil || p.Undone.Note != "z" {
+		t.Errorf("after undo: %+v, undone %+v", p.Mine, p.Undone)
+	}
+}
+
+// A page that shows an older verdict than the reviewer's last one replaces nothing.
+func TestTheNewerVerdictOfTwoPagesIsShown(t *testing.T) {
+	record, queue := night(t, 2)
+	s := serve(t, record, queue, nil)
+	var one, two pairAnswer
+	s.get("/api/pair?pair=pair-00000", &one)
+	s.get("/api/pair?pair=pair-00000", &two)
+	s.post("/api/decide", fmt.Sprintf(`{"pair":"pair-00000","choice":"both_fine","note":"here","last":%d}`, one.Last), &one)
+	if one.Last != 1 {
+		t.Errorf("the last line is %d: want 1", one.Last)
+	}
+	for _, what := range []string{`"choice":"both_wrong"`, `"corrects":true,"note":"x"`, `"remembered":true`} {
+		status, body := s.send(s.request("POST", "/api/decide", fmt.Sprintf(`{"pair":"pair-00000",%s,"last":%d}`, what, two.Last)))
+		var answer struct {
+			Error string
+			Pair  *pairAnswer
+		}
+		if err := json.Unmarshal([]byte(body), &answer); err != nil {
+			t.Fatal(err)
+		}
+		if status != http.StatusConflict || answer.Pair == nil || answer.Pair.Mine == nil || answer.Pair.Mine.Note != "here" || !strings.Contains(answer.Error, "you said: both fine") {
+			t.Errorf("%s: status %d, %s", what, status, body)
+		}
+	}
+	if n := len(s.open.Verdicts); n != 1 {
+		t.Errorf("%d lines in the log: want 1", n)
+	}
+	s.post("/api/decide", fmt.Sprintf(`{"pair":"pair-00000","choice":"both_wrong","last":%d}`, one.Last), &one)
+	if one.Mine.Ruling != pairing.BothWrong || one.Last != 2 {
+		t.Errorf("with the newer verdict seen: %+v", one.Mine)
 	}
 }
 

@@ -60,7 +60,9 @@ type Server struct {
 	desks   []*desk // as the reviewers
 
 	mu        sync.Mutex
-	index     map[string]int               // of a pair in the queue
+	index     map[string]int               // of a pair in the queue, by its name
+	handles   []string                     // as the queue; what a page calls the pairs
+	called    map[string]int               // of a pair in the queue, by its handle
 	verdicts  map[string][]pairing.Verdict // by pair, in their order
 	standings []pairing.Standing           // as the queue
 	contexts  contextCache
@@ -74,23 +76,25 @@ func New(o Options) (*Server, error) {
 	if len(o.Reviewers) == 0 {
 		return nil, errors.New("the review page: nobody is named: say who decides (--as)")
 	}
-	names, tokens := map[string]bool{}, []string{}
+	var names, tokens []string
 	for _, r := range o.Reviewers {
 		switch {
 		case strings.TrimSpace(r.Name) == "":
 			return nil, errors.New("the review page: nobody is named: say who decides (--as)")
-		case names[r.Name]:
+		case slices.ContainsFunc(names, func(other string) bool { return pairing.SameReviewer(other, r.Name) }):
 			return nil, fmt.Errorf("the review page: %q is named twice", visible(r.Name))
 		}
-		names[r.Name], tokens = true, append(tokens, r.Token)
+		names, tokens = append(names, r.Name), append(tokens, r.Token)
 	}
 	gate, err := newGate(o.Address, tokens...)
 	if err != nil {
 		return nil, fmt.Errorf("the review page: %w", err)
 	}
-	s := &Server{options: o, gate: gate, index: map[string]int{}, verdicts: map[string][]pairing.Verdict{}}
+	s := &Server{options: o, gate: gate, index: map[string]int{}, called: map[string]int{}, verdicts: map[string][]pairing.Verdict{}}
 	for i := range o.Review.Queue {
-		s.index[o.Review.Queue[i].ID] = i
+		handle := pairing.Handle(o.Review.Record.Run.ID, &o.Review.Queue[i])
+		s.index[o.Review.Queue[i].ID], s.called[handle] = i, i
+		s.handles = append(s.handles, handle)
 	}
 	for _, v := range o.Review.Verdicts {
 		s.verdicts[v.Pair] = append(s.verdicts[v.Pair], v)
@@ -106,7 +110,11 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("the review page: %d standings for %d pairs", len(s.standings), len(o.Review.Queue))
 	}
 	for _, r := range o.Reviewers {
-		s.desks = append(s.desks, newDesk(s, r.Name))
+		name, err := pairing.ReviewerName(r.Name)
+		if err != nil {
+			return nil, fmt.Errorf("the review page: %w", err)
+		}
+		s.desks = append(s.desks, newDesk(s, name))
 	}
 	if s.handler, err = s.routes(); err != nil {
 		return nil, fmt.Errorf("the review page: %w", err)
@@ -132,7 +140,7 @@ func (s *Server) URLs() []string {
 }
 
 // Serve answers requests on a listener until the context ends. Requests that are being
-// answered then are finished.
+// answered then are finished, unless they take longer than a few seconds.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return serveUntil(ctx, listener, s)
 }
@@ -153,11 +161,15 @@ func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler
 		return fmt.Errorf("serving the page: %w", err)
 	case <-ctx.Done():
 	}
-	const patience = 5 * time.Second
+	const patience = 3 * time.Second // an answer takes far less, but for requests that never end
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	if err := server.Shutdown(last); err != nil {
-		return errors.Join(fmt.Errorf("ending the page: %w", err), server.Close())
+	err := server.Shutdown(last)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("ending the page: %w", err)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -27,12 +28,19 @@ func TestNothingNamesAnArmBeforeTheVerdict(t *testing.T) {
 		}
 	})
 	// What somebody ruled, what a check found, and what was lost would lead, too.
-	secrets := []string{baseline, candidate, "918273", "54321", "loss", "gain", "candidate", "absent", "tape", "reference", `"pass"`, `"fail"`, "satisf", `"answer"`, `"major"`, `["constraint"]`, "Edits a forbidden folder"}
+	secrets := []string{baseline, candidate, "918273", "54321", "loss", "gain", "candidate", "absent", "tape", "reference", `"pass"`, `"fail"`, "satisf", `"answer"`, `"major"`, `["constraint"]`, "Edits a forbidden folder", "pair-0", "group-"}
 	var answers []string
 	var any map[string]any
 	answers = append(answers, s.get("/api/queue", &any), s.get("/api/queue?cell=loss", &any), s.get("/api/next", &any))
 	for _, e := range queue {
 		answers = append(answers, s.get("/api/pair?pair="+e.ID, &any), s.get("/api/rows?from=0&count=9&pair="+e.ID, &any))
+		for _, wrong := range []string{`"choice":"check_wrong","checks":["k9"]`, `"choice":"both_fine","severity":"dire"`, `"choice":"both_fine","settles":true`, `"corrects":true`, `"choice":"no"`} {
+			status, refused := s.send(s.request("POST", "/api/decide", `{"pair":"`+e.ID+`",`+wrong+`}`))
+			if status == http.StatusOK {
+				t.Errorf("%s: taken", wrong)
+			}
+			answers = append(answers, refused)
+		}
 	}
 	for _, answer := range answers {
 		for _, secret := range secrets {
@@ -146,7 +154,7 @@ func TestOpenNamesTheSides(t *testing.T) {
 	}
 	var q queueAnswer
 	s.get("/api/queue?cell=gain", &q)
-	if q.Matching != 1 || q.Rows[0].ID != "pair-00004" {
+	if q.Matching != 1 || q.Rows[0].ID != handle("pair-00004") {
 		t.Errorf("gains: %+v", q.Rows)
 	}
 	var p pairAnswer
@@ -199,26 +207,26 @@ func TestUndoAndNext(t *testing.T) {
 		return answer["id"]
 	}
 	var p pairAnswer
-	if got := next(""); got != "pair-00000" {
+	if got := next(""); got != handle("pair-00000") {
 		t.Fatalf("the first is %v", got)
 	}
 	s.post("/api/decide", `{"pair":"pair-00001","choice":"both_fine"}`, &p)
 	if p.Progress.Decided != 1 || p.Progress.Open != 3 {
 		t.Errorf("progress %+v", p.Progress)
 	}
-	if got := next("pair-00000"); got != "pair-00002" {
+	if got := next("pair-00000"); got != handle("pair-00002") {
 		t.Errorf("after the first comes %v", got)
 	}
-	if got := next("pair-00003"); got != "pair-00000" {
+	if got := next("pair-00003"); got != handle("pair-00000") {
 		t.Errorf("after the last comes %v", got)
 	}
 	var moved map[string]any
 	s.get("/api/next?any=1&after=pair-00000", &moved)
-	if moved["id"] != "pair-00001" {
+	if moved["id"] != handle("pair-00001") {
 		t.Errorf("the one after, decided or not, is %v", moved["id"])
 	}
 	s.get("/api/next?any=1&back=1&after=pair-00000", &moved)
-	if moved["id"] != "pair-00003" {
+	if moved["id"] != handle("pair-00003") {
 		t.Errorf("the one before the first is %v", moved["id"])
 	}
 	for _, id := range []string{"pair-00000", "pair-00002", "pair-00003"} {
@@ -228,10 +236,10 @@ func TestUndoAndNext(t *testing.T) {
 		t.Errorf("with all decided %v is next", got)
 	}
 	s.post("/api/undo", `{}`, &p)
-	if p.Row.ID != "pair-00003" || p.Mine != nil || !p.Row.Open {
+	if p.Row.ID != handle("pair-00003") || p.Mine != nil || !p.Row.Open {
 		t.Errorf("undo gave %+v", p.Row)
 	}
-	if got := next("pair-00000"); got != "pair-00003" {
+	if got := next("pair-00000"); got != handle("pair-00003") {
 		t.Errorf("after the undo %v is next", got)
 	}
 }
@@ -274,7 +282,7 @@ func TestFilters(t *testing.T) {
 	for query, want := range map[string]int{
 		"": 250, "state=undecided": 249, "state=decided": 1, "state=disputed": 0, "state=remembered": 1, "state=open": 2,
 		"label=stable": 125, "label=flaky": 125, "class=constraint": 1, "class=reference": 0,
-		"cell=gain": 1, "cell=loss": 0, "find=GROUP-12": 12, "find=pair-00100": 1, "label=stable&find=group-12&state=undecided": 6,
+		"cell=gain": 1, "cell=loss": 0, "find=GROUP-2": 1, "find=group-12": 0, "find=pair-00004": 1, "find=PAIR+101": 1, "label=stable&find=pair+10&state=undecided": 5,
 	} {
 		var q queueAnswer
 		s.get("/api/queue?"+query, &q)
@@ -284,7 +292,7 @@ func TestFilters(t *testing.T) {
 	}
 	var q queueAnswer
 	s.get("/api/queue?from=200", &q)
-	if len(q.Rows) != 50 || q.Rows[0].ID != "pair-00200" {
+	if len(q.Rows) != 50 || q.Rows[0].ID != handle("pair-00200") {
 		t.Errorf("from 200: %d rows from %s", len(q.Rows), q.Rows[0].ID)
 	}
 }
@@ -296,7 +304,7 @@ func TestMemory(t *testing.T) {
 	})
 	var p pairAnswer
 	s.get("/api/pair?pair=pair-00001", &p)
-	if m := p.Remembered; m == nil || m.Run != "last-night" || *m != (verdictView{Run: "last-night"}) {
+	if m := p.Remembered; m == nil || m.Run != "last-night" || !reflect.DeepEqual(*m, verdictView{Run: "last-night"}) {
 		t.Fatalf("remembered %+v: want the run alone", m)
 	}
 	s.post("/api/decide", `{"pair":"pair-00001","remembered":true,"seconds":2}`, &p)

@@ -67,7 +67,7 @@ type transcript struct {
 
 func (s *desk) transcript(e *pairing.Entry) *transcript {
 	first, second := s.steps(e, e.First.Arm), s.steps(e, e.Second.Arm)
-	t := &transcript{pair: e.ID, rows: pairing.Align(first, second), left: first, right: second, at: map[*replay.Step]int{}, parts: -1, sources: s.seen(e.ID)}
+	t := &transcript{pair: s.handle(e), rows: pairing.Align(first, second), left: first, right: second, at: map[*replay.Step]int{}, parts: -1, sources: s.seen(e.ID)}
 	if e.Divergence != nil {
 		t.parts = e.Divergence.Row(t.rows)
 	}

@@ -110,6 +110,11 @@ func night(t testing.TB, n int, texts ...string) (*replay.Record, []pairing.Entr
 	return r, queue
 }
 
+// handle is what a pair of a night is called on a page.
+func handle(id string) string {
+	return pairing.Handle("night-1", &pairing.Entry{Pair: pairing.Pair{Fixture: fixtures.HashBytes([]byte(id))}})
+}
+
 func step(number int, tool, arguments, result string) replay.Step {
 	return replay.Step{Kind: replay.StepCall, Turn: 22, Number: number, Result: result, Source: replay.FromTape,
 		Call: &fixtures.ToolCall{ID: fmt.Sprint("c", number), Name: tool, Arguments: json.RawMessage(arguments)}}

@@ -8,6 +8,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -54,6 +55,9 @@ func run(ctx context.Context, out string) (err error) {
 	if err := command(ctx, program, "nightly", "--out", night).Run(); err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) {
 		return fmt.Errorf("playing the night: %w", err) // 1 is its verdict
 	}
+	if err := fixID(night); err != nil {
+		return err
+	}
 	address, end, err := serve(ctx, program, night)
 	if err != nil {
 		return err
@@ -67,6 +71,25 @@ func run(ctx context.Context, out string) (err error) {
 	page, cancel = context.WithTimeout(page, 5*time.Minute)
 	defer cancel()
 	return pictures(page, address, out)
+}
+
+// fixID gives a run the same id each time, from which follow the shuffle of the sides and
+// what pairs are called: so the pictures change with the page alone.
+func fixID(night string) error {
+	path := filepath.Join(night, "run.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("fixing the run's id: %w", err)
+	}
+	var run map[string]json.RawMessage
+	if err := json.Unmarshal(data, &run); err != nil {
+		return fmt.Errorf("fixing the run's id: %s: %w", path, err)
+	}
+	run["id"] = json.RawMessage(`"screenshots"`)
+	if data, err = json.Marshal(run); err != nil {
+		return fmt.Errorf("fixing the run's id: %w", err)
+	}
+	return os.WriteFile(path, data, 0o644)
 }
 
 func command(ctx context.Context, name string, args ...string) *exec.Cmd {
@@ -117,8 +140,9 @@ func pictures(ctx context.Context, address, out string) error {
 	}
 	pair := func(id string) chromedp.Action[chromedp.Void] {
 		return chromedp.Steps(
-			chromedp.Evaluate[chromedp.Void](`location.hash = "#pair=`+id+`"; undefined`),
-			until(`document.querySelector("#pair h2")?.textContent === "`+id+`"`),
+			// Before it is decided a pair does not say its name.
+			chromedp.Evaluate[chromedp.Void](`document.getElementById("pair").replaceChildren(); location.hash = "#pair=`+id+`"; undefined`),
+			until(`document.querySelector("#pair h2")`),
 		)
 	}
 	decided := until(`document.querySelector(".told")?.textContent.startsWith("Saved")`)

@@ -29,7 +29,7 @@ async function ask(path, body) {
     throw new Error("the server does not answer: is doubletake still running?");
   }
   const answer = await response.json().catch(() => ({ error: "the server answered with no JSON (" + response.status + ")" }));
-  if (!response.ok) throw new Error(answer.error || "refused (" + response.status + ")");
+  if (!response.ok) throw Object.assign(new Error(answer.error || "refused (" + response.status + ")"), { pair: answer.pair });
   return answer;
 }
 
@@ -51,7 +51,7 @@ function pieces(list) {
   return (list || []).map((p) => {
     if (p.gap) return gapButton(p.gap);
     if (!p.mark) return document.createTextNode(p.text);
-    const told = { kept: " [kept] ", lost: " [lost] ", differs: "" }[p.mark];
+    const told = { kept: " [kept] ", lost: " [lost] ", stale: " [no longer holds] ", differs: "" }[p.mark];
     return el("mark", { class: p.mark }, told && el("span", { class: "unseen" }, told), p.text);
   });
 }
@@ -84,6 +84,8 @@ function singleKeys(help, act) {
     if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing || !single.checked) return;
     if (!/^[a-zA-Z0-9?]$/.test(event.key)) return;
     event.preventDefault();
-    last.then(() => act(event.key)); // what comes while a change is being saved waits for it
+    // Shift makes a capital letter, and Caps Lock none.
+    const key = event.shiftKey ? event.key.toUpperCase() : event.key.toLowerCase();
+    last.then(() => act(key)); // what comes while a change is being saved waits for it
   });
 }

@@ -65,7 +65,7 @@ function showProgress(p) {
   byId("bar").value = p.decided;
   const minutes = p.time.minutes < 1 ? "under a minute" : "about " + many(Math.round(p.time.minutes), "minute");
   const from = p.time.verdicts ? ", from " + many(p.time.verdicts, "verdict") : " (no verdicts yet: assuming 2 minutes each)";
-  byId("done").textContent = p.decided.toLocaleString("en") + " of " + all.toLocaleString("en") + " decided" + (p.open ? ", " + minutes + " left" + from : "");
+  byId("done").replaceChildren(p.decided.toLocaleString("en") + " of " + all.toLocaleString("en") + " decided", el("span", { class: "estimate" }, p.open && ", " + minutes + " left" + from));
 }
 
 const tag = (label, extra) => el("span", { class: "tag " + (extra || "") }, label);
@@ -90,7 +90,7 @@ async function showList(focus) {
     many(answer.matching, "pair") + (answer.rows.length < answer.matching ? ", " + (answer.from + 1) + " to " + to + " shown" : "");
   byId("rows").replaceChildren(...answer.rows.map((r) =>
     el("li", {}, el("a", { href: "#pair=" + encodeURIComponent(r.id) },
-      el("span", { class: "name" }, r.name, el("span", { class: "soft" }, r.group !== r.name && " in " + r.group)), tags(r), r.title && el("span", { class: "title" }, r.title)))));
+      el("span", { class: "name" }, r.name, el("span", { class: "soft" }, r.group && r.group !== r.name && " in " + r.group)), tags(r), r.title && el("span", { class: "title" }, r.title)))));
   byId("rows").start = answer.from + 1;
   byId("earlier").disabled = answer.from === 0;
   byId("later").disabled = to >= answer.matching;
@@ -222,7 +222,8 @@ function told(p) {
   if (!p.mine) return (p.blind ? "" : "No verdict of yours yet.") + open;
   const s = p.sides;
   return "Saved: " + p.mine.choice + (p.mine.severity ? ", " + p.mine.severity : "") + (p.mine.blind ? "" : " (not blind)") +
-    (s ? ". Left was " + s.left.arm + ", right was " + s.right.arm + (s.cell ? ": a " + s.cell : "") + "." : ".") + open;
+    (s ? ". Left was " + s.left.arm + ", right was " + s.right.arm + (s.cell ? ": a " + s.cell : "") + "." : ".") +
+    (p.mine.remains ? " But " + p.mine.remains + "." : "") + open;
 }
 
 // remembered tells what an earlier night said of the disagreement: while the pair is
@@ -247,18 +248,25 @@ function verdictForm(p) {
   return el("section", { class: "verdict", "aria-labelledby": "verdict-title" },
     el("p", { class: "told" }, ""),
     el("div", { class: "line choices" }, el("h3", { id: "verdict-title", tabindex: "-1" }, "Verdict"),
-      p.choices.map((c, i) => el("button", { type: "button", "data-choice": c.value, "aria-keyshortcuts": c.key + " " + (i + 1), "aria-pressed": String(Boolean(p.mine) && p.mine.choice === c.label), onclick: () => choose(c.value) }, el("kbd", {}, c.key), " " + c.label))),
-    el("div", { class: "line" },
-      differing(p).length > 1 && el("span", { id: "which-check", class: "group", hidden: !(p.mine && p.mine.check) },
-        el("label", {}, "Wrong check", el("select", { id: "wrong-check", "aria-describedby": "which-hint", onkeydown: enter, onkeypress: enter }, options([["", "which?"]].concat(differing(p).map((c) => [c.id, c.check])), p.mine && p.mine.check))),
-        el("button", { type: "button", id: "which", onclick: wrongCheck }, "is wrong"), el("span", { id: "which-hint", class: "hint" }, "or Enter")),
+      el("button", { type: "button", class: "menu", "aria-expanded": "false", onclick: unfold }, "Verdict ▴"),
+      p.choices.map((c, i) => el("button", { type: "button", "data-choice": c.value, "aria-keyshortcuts": c.key + " " + (i + 1), "aria-pressed": String(Boolean(p.mine) && p.mine.choice === c.label), onclick: () => choose(c.value) }, el("kbd", {}, c.key), el("span", { class: "label" }, " " + c.label))),
+      el("button", { type: "button", id: "next", "aria-keyshortcuts": "n", onclick: next }, el("kbd", {}, "n"), el("span", { class: "label" }, " next"))),
+    el("div", { class: "line more" },
+      differing(p).length > 1 && el("span", { id: "which-check", class: "group", role: "group", "aria-label": "Wrong checks", hidden: !(p.mine && p.mine.checks) },
+        "Wrong:", differing(p).map((c) => el("label", {}, el("input", { type: "checkbox", name: "wrong-check", value: c.id, checked: !(p.mine && p.mine.checks) || p.mine.checks.includes(c.check), "aria-describedby": "which-hint", onkeydown: enter }), c.check)),
+        el("button", { type: "button", id: "which", onclick: wrongChecks }, "these are wrong"), el("span", { id: "which-hint", class: "hint" }, "or Enter")),
       el("label", {}, el("span", {}, "Severity ", el("kbd", {}, "s")), el("select", { id: "severity", "aria-keyshortcuts": "s", ...leaving }, options([["", "none"], ["minor", "minor"], ["major", "major"], ["critical", "critical"]], fields.severity))),
       el("label", { class: "wide" }, el("span", {}, "Note ", el("kbd", {}, "a")), el("textarea", { id: "note", rows: "1", maxlength: "4000", "aria-keyshortcuts": "a", ...leaving }, fields.note)),
       p.disputed && el("label", {}, el("input", { type: "checkbox", id: "settles" }), "this settles the dispute"),
       el("span", { class: "group" },
-        el("button", { type: "button", "aria-keyshortcuts": "u", onclick: undo }, el("kbd", {}, "u"), " undo"),
-        el("button", { type: "button", id: "next", "aria-keyshortcuts": "n", onclick: next }, el("kbd", {}, "n"), " next undecided"))),
-    others.length > 0 && el("p", { class: "soft" }, "Others: " + others.map((v) => v.by + ": " + v.choice + (v.note ? " (“" + v.note + "”)" : "")).join("; ")));
+        el("button", { type: "button", "aria-keyshortcuts": "u", onclick: undo }, el("kbd", {}, "u"), " undo"))),
+    others.length > 0 && el("p", { class: "soft more" }, "Others: " + others.map((v) => v.by + ": " + v.choice + (v.note ? " (“" + v.note + "”)" : "")).join("; ")));
+}
+
+// unfold opens the bar of a small window, or folds it again to one row.
+function unfold(event) {
+  const opened = event.currentTarget.closest(".verdict").classList.toggle("opened");
+  event.currentTarget.setAttribute("aria-expanded", String(opened));
 }
 
 // ---- notes and severities ----
@@ -287,14 +295,28 @@ async function correct() {
   const sent = written();
   state.drafts.set(p.row.id, sent);
   if (!p.mine) return;
-  const answer = await ask("/api/decide", { pair: p.row.id, corrects: true, ...sent });
+  const answer = await write(p, { corrects: true, ...sent });
   state.drafts.delete(p.row.id);
   if (state.pair !== p) return;
   // The fields stay as they are: somebody may be writing in them again.
-  Object.assign(p, { mine: answer.mine, row: answer.row, verdicts: answer.verdicts, progress: answer.progress });
+  Object.assign(p, { mine: answer.mine, row: answer.row, verdicts: answer.verdicts, progress: answer.progress, last: answer.last });
   byId("pair").querySelector(".crumb .tags").replaceWith(tags(p.row));
   retell();
   hear(told(p));
+}
+
+// write sends a verdict, and with it on which line of the reviewer's it follows. Where
+// another page of theirs was quicker the pair is shown as it is now.
+async function write(p, what) {
+  try {
+    return await ask("/api/decide", { pair: p.row.id, last: p.last, ...what });
+  } catch (error) {
+    if (error.pair && state.pair === p) {
+      if (unsaved(p)) state.drafts.set(p.row.id, written());
+      draw(error.pair, "verdict-title");
+    }
+    throw error;
+  }
 }
 
 // leave saves what is unsaved before the page goes on to something else.
@@ -315,8 +337,7 @@ function draw(p, focus) {
   showProgress(p.progress);
   const at = window.scrollY;
   byId("pair").replaceChildren(
-    el("p", { class: "crumb" }, el("a", { href: "#", "aria-keyshortcuts": "q" }, "All pairs"), tags(p.row),
-      el("button", { type: "button", class: "jump", onclick: () => { byId("pair").querySelector(".verdict [data-choice]").focus(); } }, "To the verdict")),
+    el("p", { class: "crumb" }, el("a", { href: "#", "aria-keyshortcuts": "q" }, "All pairs"), tags(p.row)),
     el("h2", { id: "pair-title", tabindex: "-1" }, p.row.name),
     ...[p.row.title && el("p", { class: "title" }, p.row.title), p.remembered && !p.mine && remembered(p), ...(p.stale || []).map(stale)].filter(Boolean),
     ...divergence(p).concat(checks(p), items(p), transcript(p)).filter(Boolean),
@@ -341,7 +362,23 @@ function draw(p, focus) {
 
 async function showPair(id) {
   await leave();
-  draw(await ask("/api/pair?" + query({ pair: id })), "");
+  try {
+    draw(await ask("/api/pair?" + query({ pair: id })), "");
+  } catch (error) {
+    nowhere();
+    throw error;
+  }
+}
+
+// nowhere is what an address shows that leads to no pair: what stood there before would be
+// taken for it, and decided.
+function nowhere() {
+  state.pair = null;
+  byId("pair").replaceChildren(el("p", { class: "crumb" }, el("a", { href: "#", "aria-keyshortcuts": "q" }, "All pairs")), el("h2", { id: "pair-title", tabindex: "-1" }, "No such pair"));
+  byId("list").hidden = true;
+  byId("pair").hidden = false;
+  document.title = "doubletake review";
+  byId("pair-title").focus();
 }
 
 function looked() {
@@ -356,9 +393,9 @@ function decide(what) {
   return inTurn(async () => {
     const p = state.pair;
     if (!p) return;
-    const body = { pair: p.row.id, seconds: Math.min(86400, looked()), ...written(), ...what };
+    const body = { seconds: Math.min(86400, looked()), ...written(), ...what };
     if (byId("settles") && byId("settles").checked) body.settles = true;
-    const answer = await ask("/api/decide", body); // on the disk once it is here
+    const answer = await write(p, body); // on the disk once it is here
     state.drafts.delete(p.row.id);
     say("");
     draw(answer, "next");
@@ -369,36 +406,37 @@ function decide(what) {
 function choose(choice) {
   if (choice !== "check_wrong") return decide({ choice });
   const list = differing(state.pair);
-  if (list.length === 1) return decide({ choice, check: list[0].id });
+  if (list.length === 1) return decide({ choice, checks: [list[0].id] });
   if (list.length === 0) return say("Not done: no check differs here.");
   byId("which-check").hidden = false;
-  byId("wrong-check").focus();
+  byId("which-check").querySelector("input").focus();
   return undefined;
 }
 
 function enter(event) {
   if (event.key !== "Enter") return;
-  event.preventDefault(); // of opening the list
-  if (event.type === "keydown") wrongCheck();
+  event.preventDefault();
+  wrongChecks();
 }
 
-// wrongCheck decides that the check that was chosen is wrong.
-function wrongCheck() {
-  const check = byId("wrong-check").value;
-  if (!check) return say("Choose the check that is wrong, then press Enter.");
-  return decide({ choice: "check_wrong", check });
+// wrongChecks decides that the checks that are ticked are wrong.
+function wrongChecks() {
+  const checks = [...byId("which-check").querySelectorAll("input:checked")].map((box) => box.value);
+  if (checks.length === 0) return say("Tick the checks that are wrong, then press Enter.");
+  return decide({ choice: "check_wrong", checks });
 }
 
 function undo() {
   return inTurn(async () => {
     const fields = state.pair && written();
+    const open = unsaved(state.pair);
     const answer = await ask("/api/undo", {});
     say("");
-    if (state.pair && state.pair.row.id === answer.row.id) {
-      // What was noted waits for the next verdict, where none is left that holds one.
-      if (!answer.mine && (fields.note || fields.severity)) state.drafts.set(answer.row.id, fields);
-      return draw(answer, "verdict-title");
-    }
+    const here = state.pair && state.pair.row.id === answer.row.id;
+    const noted = here ? fields : { note: answer.undone.note || "", severity: answer.undone.severity || "" };
+    // What was noted waits for the next verdict, unless the one that stands again has a note.
+    if ((noted.note || noted.severity) && (here && open || !answer.mine || !answer.mine.note && !answer.mine.severity)) state.drafts.set(answer.row.id, noted);
+    if (here) return draw(answer, "verdict-title");
     location.hash = "#pair=" + encodeURIComponent(answer.row.id);
     return undefined;
   });
@@ -433,8 +471,8 @@ const next = () => move({});
 
 const keyHelp = [
   ["l / r", "left is worse / right is worse (with named sides: w candidate worse, b candidate better)"], ["f, x", "both fine, both wrong"],
-  ["i, c, t", "fixture is wrong, check is wrong, can’t tell; where several checks differ, c goes to the choice of one, and Enter decides"], ["1 to 7", "the same, in the order of the buttons"], ["y", "the same verdict as on an earlier night, which then is not blind"],
-  ["s", "severity: none, minor, major, critical"], ["a", "write a note; Escape leaves it. On a decided pair a changed note or severity is saved when you leave the field or the pair"], ["u", "take your last verdict back"],
+  ["i, c, t", "fixture is wrong, check is wrong, can’t tell; where several checks differ, c goes to their boxes: Space ticks, and Enter decides"], ["1 to 7", "the same, in the order of the buttons"], ["y", "the same verdict as on an earlier night, which then is not blind"],
+  ["s", "severity: none, minor, major, critical"], ["a", "write a note; Escape leaves it. On a decided pair a changed note or severity is saved when you leave the field or the pair"], ["u", "take your last verdict back; what you noted stays in its fields"],
   ["n", "next undecided pair"], ["j, k", "the pair after, the pair before; in the list: down, up"], ["d", "to where they part"], ["v", "to the contexts"],
   ["Shift V", "name the sides before the verdict, which then is not blind"], ["q", "back to the list"], ["?", "this help"],
 ];
@@ -444,6 +482,7 @@ function act(key) {
   if (key === "n") return next();
   if (key === "u") return undo();
   if (!state.pair) {
+    if (key === "q") location.hash = "#";
     if (key === "j") return step(1);
     if (key === "k") return step(-1);
     return undefined;
@@ -466,11 +505,20 @@ function act(key) {
 
 // ---- where we are ----
 
+// named is the pair that an address names; what can't be read names none.
+function named(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 function route() {
   const hash = location.hash;
   return inTurn(async () => {
     say("");
-    if (hash.startsWith("#pair=")) await showPair(decodeURIComponent(hash.slice(6)));
+    if (hash.startsWith("#pair=")) await showPair(named(hash.slice(6)));
     else if (hash !== "#main") await showList(true);
   });
 }
