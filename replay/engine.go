@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -34,6 +35,11 @@ type Engine struct {
 	// Drain is closed when no further episode is to begin; what is in flight ends. Nil
 	// for never.
 	Drain <-chan struct{}
+	// Executor plays the episodes; nil for this process. Settings.Concurrency bounds how
+	// many it is asked for at once.
+	Executor Executor
+	// Log hears of compactions and of episodes that are journaled; nil for nobody.
+	Log *slog.Logger
 }
 
 // Play plays every fixture under every arm, but for the episodes that the folder
@@ -58,7 +64,7 @@ func (e *Engine) PlayReplicate(ctx context.Context, folder *Folder, set []*fixtu
 	slots := make(chan struct{}, max(1, e.Settings.Concurrency))
 	left := false
 	for _, f := range set {
-		shared := &sharedStage{load: sync.OnceValues(func() (*staging, error) { return e.stage(f) })}
+		shared := e.sharedStage(f)
 		for _, arm := range arms {
 			key := Key{Fixture: f.Hash, Arm: arm.Name, Replicate: replicate}
 			if e.Wanted != nil && !e.Wanted(f, arm.Name) {
@@ -80,7 +86,7 @@ func (e *Engine) PlayReplicate(ctx context.Context, folder *Folder, set []*fixtu
 			}
 			group.Go(func() error {
 				defer func() { <-slots }()
-				return e.playOne(inner, folder, shared, f, arm, key, own)
+				return e.playOne(inner, folder, Job{Key: key, Fixture: f, Arm: arm, stage: shared, own: own})
 			})
 		}
 	}
@@ -122,8 +128,13 @@ func Drained(drain <-chan struct{}) bool {
 // sharedStage is the staging of a fixture, worked out by whichever episode comes first,
 // with the episodes that its arms may share.
 type sharedStage struct {
+	engine   *Engine
 	load     func() (*staging, error)
 	sharings []*sharing
+}
+
+func (e *Engine) sharedStage(f *fixtures.Fixture) *sharedStage {
+	return &sharedStage{engine: e, load: sync.OnceValues(func() (*staging, error) { return e.stage(f) })}
 }
 
 func (e *Engine) stage(f *fixtures.Fixture) (*staging, error) {
@@ -134,30 +145,28 @@ func (e *Engine) stage(f *fixtures.Fixture) (*staging, error) {
 	return stage(f, rec, &e.Settings, e.Counter)
 }
 
-func (e *Engine) playOne(ctx context.Context, folder *Folder, shared *sharedStage, f *fixtures.Fixture, arm Arm, key Key, own *sharing) error {
+func (e *Engine) playOne(ctx context.Context, folder *Folder, job Job) error {
 	var ended *Episode
-	defer func() { own.end(ended) }()
+	defer func() { job.own.end(ended) }()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	st, err := shared.load()
-	if err != nil {
-		return fmt.Errorf("fixture %s: %w", f.ConversationID, err)
+	executor := e.Executor
+	if executor == nil {
+		executor = InProcess{e}
 	}
-	playing := ctx
-	if limit := e.Settings.EpisodeTimeout; limit > 0 {
-		late, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w of %s", ErrEpisodeTimeout, limit))
-		defer cancel()
-		playing = late
-	}
-	episode, err := e.play(playing, st, arm, key, own)
+	episode, err := executor.Play(ctx, job)
 	if err != nil {
+		return err
+	}
+	if err := job.own.settle(ctx, episode); err != nil {
 		return err
 	}
 	ended = episode
 	if err := folder.Episodes.Append(episode); err != nil {
 		return err
 	}
+	e.logEpisode(ctx, episode)
 	if e.Progress != nil {
 		e.Progress(episode)
 	}
@@ -193,6 +202,19 @@ func (e *Engine) Fork(f *fixtures.Fixture) (int, error) {
 		return 0, fmt.Errorf("fixture %s: %w", f.ConversationID, err)
 	}
 	return st.fork, nil
+}
+
+// FirstCompaction is the turn after which a fixture is compacted for the first time, or 0
+// where it never is.
+func (e *Engine) FirstCompaction(f *fixtures.Fixture) (int, error) {
+	st, err := e.stage(f)
+	if err != nil {
+		return 0, fmt.Errorf("fixture %s: %w", f.ConversationID, err)
+	}
+	if len(st.points) == 0 {
+		return 0, nil
+	}
+	return st.points[0], nil
 }
 
 // finished are the episodes that need not be played again.

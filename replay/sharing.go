@@ -91,8 +91,11 @@ func (p *player) take(same *Episode) {
 	e := p.episode
 	e.SameAs, e.Steps, e.Recorded, e.End = same.Arm, same.Steps, same.Recorded, same.End
 	for _, x := range same.Exchanges {
-		if x.For == "agent" || x.For == "user" {
+		if x.after() {
 			e.Exchanges = append(e.Exchanges, x)
 		}
 	}
 }
+
+// after says that an answer was asked for after the fork.
+func (x *Exchange) after() bool { return x.For == "agent" || x.For == "user" }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/cache"
 	"golang.org/x/sync/singleflight"
 
@@ -57,6 +59,8 @@ type Cached struct {
 	run      string
 	resumed  bool
 	store    *cache.Cache
+	shared   Shared // in place of store; nil where there is none
+	packer   func() (*zstd.Encoder, error)
 	flight   singleflight.Group
 	warn     sync.Once
 	// Warn hears once that answers cannot be stored; nil to leave it.
@@ -64,6 +68,9 @@ type Cached struct {
 	// Dialect names what else of a request reaches the provider, or does not, than
 	// the request says; it is part of the key where it isn't empty. May be nil.
 	Dialect func(*replay.Request) string
+	// MaxTokens bounds the answers to requests that set no bound; 0 leaves them to the
+	// provider.
+	MaxTokens int
 
 	mu     sync.Mutex
 	memory map[cache.ActionID]*replay.Reply
@@ -85,7 +92,7 @@ func NewCached(model replay.Model, endpoint, dir string, mode CacheMode) (*Cache
 	if err != nil {
 		return nil, fmt.Errorf("opening the answer cache: %w; choose another with --cache-dir, or --cache off", err)
 	}
-	c.store = store
+	c.store, c.packer = store, sync.OnceValues(newPacker)
 	return c, nil
 }
 
@@ -113,6 +120,11 @@ type entry struct {
 
 // Complete answers from the store where it may, else asks the model.
 func (c *Cached) Complete(ctx context.Context, request *replay.Request) (*replay.Reply, error) {
+	if request.MaxTokens == 0 && c.MaxTokens > 0 {
+		bounded := *request
+		bounded.MaxTokens = c.MaxTokens
+		request = &bounded
+	}
 	id, key, err := c.key(request)
 	if err != nil {
 		return nil, fmt.Errorf("asking model %s: %w", request.Model, err)
@@ -155,14 +167,17 @@ func (e endedError) Unwrap() error { return e.error }
 
 // answer looks the answer up, or asks for it and keeps it.
 func (c *Cached) answer(ctx context.Context, request *replay.Request, id cache.ActionID, key fixtures.Hash) (*replay.Reply, error) {
-	if reply := c.lookUp(id, key); reply != nil {
-		return reply, nil
+	if reply, err := c.lookUp(ctx, id, key); reply != nil || err != nil {
+		return reply, err
 	}
 	if reply := c.remembered(id); reply != nil {
 		return reply, nil
 	}
 	if c.mode == CacheOnly {
 		return nil, fmt.Errorf("asking model %s: %w", request.Model, ErrNotStored)
+	}
+	if c.shared != nil {
+		return c.claimed(ctx, request, id, key)
 	}
 	reply, err := c.ask(ctx, request, key)
 	if err != nil && ctx.Err() != nil {
@@ -171,7 +186,7 @@ func (c *Cached) answer(ctx context.Context, request *replay.Request, id cache.A
 	if err != nil {
 		return nil, err
 	}
-	c.keep(id, reply)
+	c.keep(ctx, id, reply)
 	return reply, nil
 }
 
@@ -181,7 +196,7 @@ func (c *Cached) fresh(ctx context.Context, request *replay.Request, key fixture
 	c.afresh[key]++
 	n := c.afresh[key]
 	c.mu.Unlock()
-	reply, err := c.freshNumber(ctx, request, key, n)
+	reply, err := c.freshNumber(ctx, request, key, "", n)
 	if err != nil {
 		c.mu.Lock()
 		if c.afresh[key] == n {
@@ -192,8 +207,9 @@ func (c *Cached) fresh(ctx context.Context, request *replay.Request, key fixture
 	return reply, err
 }
 
-func (c *Cached) freshNumber(ctx context.Context, request *replay.Request, key fixtures.Hash, n int) (*replay.Reply, error) {
-	name := string(key) + " fresh" // another answer than the stored one, paid again
+// freshNumber asks for the n-th answer afresh; those of another series are others.
+func (c *Cached) freshNumber(ctx context.Context, request *replay.Request, key fixtures.Hash, series string, n int) (*replay.Reply, error) {
+	name := string(key) + " fresh" + series // another answer than the stored one, paid again
 	if n > 1 {
 		name += fmt.Sprintf(" %d", n)
 	}
@@ -204,7 +220,10 @@ func (c *Cached) freshNumber(ctx context.Context, request *replay.Request, key f
 	}
 	id := hash.Sum()
 	if c.mode == CacheOnly || c.mode == CacheWrite && c.resumed {
-		reply := c.lookUp(id, key)
+		reply, err := c.lookUp(ctx, id, key)
+		if err != nil {
+			return nil, err
+		}
 		if reply != nil && (c.mode == CacheOnly || !reply.Stored) {
 			reply.Fresh = true
 			return reply, nil
@@ -219,7 +238,7 @@ func (c *Cached) freshNumber(ctx context.Context, request *replay.Request, key f
 	}
 	reply.Fresh = true
 	if c.mode == CacheWrite {
-		c.keep(id, reply)
+		c.keep(ctx, id, reply)
 	}
 	return reply, nil
 }
@@ -234,8 +253,12 @@ func (c *Cached) ask(ctx context.Context, request *replay.Request, key fixtures.
 }
 
 // keep stores an answer, or remembers it where nothing is stored.
-func (c *Cached) keep(id cache.ActionID, reply *replay.Reply) {
+func (c *Cached) keep(ctx context.Context, id cache.ActionID, reply *replay.Reply) {
 	if blank(reply) {
+		return
+	}
+	if c.shared != nil {
+		_ = c.share(ctx, id, reply)
 		return
 	}
 	if c.mode != CacheWrite {
@@ -267,36 +290,59 @@ func blank(reply *replay.Reply) bool {
 	return strings.TrimSpace(reply.Message.Content) == "" && len(reply.Message.ToolCalls) == 0
 }
 
-func (c *Cached) lookUp(id cache.ActionID, key fixtures.Hash) *replay.Reply {
+func (c *Cached) lookUp(ctx context.Context, id cache.ActionID, key fixtures.Hash) (*replay.Reply, error) {
 	if c.mode == CacheOff {
-		return nil
+		return nil, nil
 	}
-	data, _, err := c.store.GetBytes(id)
-	if err != nil {
-		return nil
+	data, err := c.stored(ctx, id)
+	if data == nil || err != nil {
+		return nil, err
 	}
 	var e entry
 	if json.Unmarshal(data, &e) != nil {
-		return nil // a damaged entry is no entry
+		return nil, nil // a damaged entry is no entry
 	}
 	return &replay.Reply{
 		Message: e.Message, FinishReason: e.FinishReason, Model: e.Model, Fingerprint: e.Fingerprint,
 		Usage: e.Usage, Key: key, Stored: e.Run != c.run, CostUSD: e.CostUSD, LatencyMS: e.LatencyMS,
 		Reasoning: e.Reasoning, Sent: e.Sent,
-	}
+	}, nil
 }
 
-func (c *Cached) put(id cache.ActionID, reply *replay.Reply) error {
-	data, err := fixtures.MarshalPlain(entry{
+// stored is what stands in the store, nil for nothing. What cannot be read from a folder
+// is as good as nothing; what a shared store cannot tell is not, as somebody else may have
+// paid for it.
+func (c *Cached) stored(ctx context.Context, id cache.ActionID) ([]byte, error) {
+	if c.shared != nil {
+		data, err := c.shared.Get(ctx, sharedID(id))
+		if err != nil {
+			return nil, fmt.Errorf("looking an answer up: %w", err)
+		}
+		return data, nil
+	}
+	data, _, err := c.store.GetBytes(id)
+	if err != nil {
+		return nil, nil
+	}
+	return data, nil
+}
+
+// marshal is what is stored of an answer.
+func (c *Cached) marshal(reply *replay.Reply) ([]byte, error) {
+	return fixtures.MarshalPlain(entry{
 		c.run, reply.Message, reply.FinishReason, reply.Model, reply.Fingerprint, reply.Usage, reply.CostUSD, reply.LatencyMS,
 		reply.Reasoning, reply.Sent,
 	})
+}
+
+func (c *Cached) put(id cache.ActionID, reply *replay.Reply) error {
+	data, err := c.marshal(reply)
 	if err != nil {
 		return fmt.Errorf("storing an answer: %w", err)
 	}
 	err = c.store.PutBytes(id, data)
 	if err == nil && reply.Raw != nil {
-		err = putRaw(c.store, reply.Key, reply.Raw)
+		err = c.putRaw(reply.Key, reply.Raw)
 	}
 	if err != nil {
 		return fmt.Errorf("storing an answer: %w; free some space, or use --cache off", err)
@@ -319,7 +365,7 @@ func (c *Cached) key(request *replay.Request) (cache.ActionID, fixtures.Hash, er
 		JSON                     bool
 		Replicate                int
 		Dialect                  string `json:",omitempty"`
-	}{keyVersion, c.endpoint, request.Model, wireMessages(request.Messages), wireTools(request.Tools), 0, request.Seed, request.MaxTokens, request.JSON, request.Replicate, ""}
+	}{keyVersion, c.endpoint, request.Model, nil, wireTools(request.Tools), 0, request.Seed, request.MaxTokens, request.JSON, request.Replicate, ""}
 	if c.Dialect != nil {
 		parts.Dialect = c.Dialect(request)
 	}
@@ -327,6 +373,15 @@ func (c *Cached) key(request *replay.Request) (cache.ActionID, fixtures.Hash, er
 	if err != nil {
 		return cache.ActionID{}, "", err
 	}
+	messages, err := fixtures.MarshalMessages(wireMessages(request.Messages))
+	if err != nil {
+		return cache.ActionID{}, "", err
+	}
+	// The messages are put into their place, which no text can look like: the quotes of
+	// a text are escaped.
+	const name, nothing = `"Messages":`, "null"
+	at := bytes.Index(data, []byte(name+nothing)) + len(name)
+	data = slices.Replace(data, at, at+len(nothing), messages...)
 	hash := cache.NewHash(strings.TrimSpace(keyVersion))
 	if _, err := hash.Write(data); err != nil {
 		return cache.ActionID{}, "", err

@@ -56,11 +56,24 @@ func (c *Cached) Bytes(ctx context.Context, request []byte, ask func(context.Con
 }
 
 func (c *Cached) bytes(ctx context.Context, id cache.ActionID, ask func(context.Context) ([]byte, error)) (bytesAnswer, error) {
-	if got, ok := c.bytesKept(id); ok {
-		return got, nil
+	if got, ok, err := c.bytesKept(ctx, id); ok || err != nil {
+		return got, err
 	}
 	if c.mode == CacheOnly {
 		return bytesAnswer{}, ErrNotStored
+	}
+	kept := false
+	if c.shared != nil {
+		release, err := c.shared.Claim(ctx, sharedID(id))
+		if err != nil {
+			return bytesAnswer{}, err
+		}
+		defer func() { release(kept) }()
+		// Who had the claim before may have stored it.
+		if got, ok, err := c.bytesKept(ctx, id); ok || err != nil {
+			kept = ok
+			return got, err
+		}
 	}
 	data, err := ask(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -69,31 +82,32 @@ func (c *Cached) bytes(ctx context.Context, id cache.ActionID, ask func(context.
 	if err != nil {
 		return bytesAnswer{}, err
 	}
-	if err := c.keepBytes(id, data); err != nil && c.Warn != nil {
+	err = c.keepBytes(ctx, id, data)
+	if kept = err == nil; !kept && c.Warn != nil {
 		c.warn.Do(func() { c.Warn(err) }) // the answer is good all the same
 	}
 	return bytesAnswer{data: data}, nil
 }
 
-func (c *Cached) bytesKept(id cache.ActionID) (bytesAnswer, bool) {
+func (c *Cached) bytesKept(ctx context.Context, id cache.ActionID) (bytesAnswer, bool, error) {
 	c.mu.Lock()
 	data, ok := c.memoryBytes[id]
 	c.mu.Unlock()
 	if ok {
-		return bytesAnswer{data: data}, true
+		return bytesAnswer{data: data}, true, nil
 	}
 	if c.mode == CacheOff {
-		return bytesAnswer{}, false
+		return bytesAnswer{}, false, nil
 	}
-	packed, _, err := c.store.GetBytes(id)
+	packed, err := c.stored(ctx, id)
 	var e bytesEntry
-	if err != nil || json.Unmarshal(packed, &e) != nil {
-		return bytesAnswer{}, false // a damaged entry is no entry
+	if err != nil || packed == nil || json.Unmarshal(packed, &e) != nil {
+		return bytesAnswer{}, false, err // a damaged entry is no entry
 	}
-	return bytesAnswer{e.Answer, e.Run != c.run}, true
+	return bytesAnswer{e.Answer, e.Run != c.run}, true, nil
 }
 
-func (c *Cached) keepBytes(id cache.ActionID, data []byte) error {
+func (c *Cached) keepBytes(ctx context.Context, id cache.ActionID, data []byte) error {
 	if c.mode != CacheWrite {
 		c.mu.Lock()
 		c.memoryBytes[id] = data
@@ -101,6 +115,11 @@ func (c *Cached) keepBytes(id cache.ActionID, data []byte) error {
 		return nil
 	}
 	packed, err := json.Marshal(bytesEntry{c.run, data})
+	if err == nil && c.shared != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeGrace)
+		defer cancel()
+		return c.shared.Put(ctx, sharedID(id), packed)
+	}
 	if err == nil {
 		err = c.store.PutBytes(id, packed)
 	}

@@ -3,8 +3,11 @@ package model
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
+
+	"github.com/doubletake-dev/doubletake/replay"
 )
 
 func TestBytesArePaidOnce(t *testing.T) {
@@ -56,5 +59,28 @@ func TestBytesThatFail(t *testing.T) {
 	cancel()
 	if _, _, _, err := c.Bytes(ended, []byte("s"), func(ctx context.Context) ([]byte, error) { return nil, ctx.Err() }); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestAnswersAreBounded: the bound reaches requests that have none, and makes other answers.
+func TestAnswersAreBounded(t *testing.T) {
+	var bounds []int
+	c := cached(t, modelFunc(func(_ context.Context, r *replay.Request) (*replay.Reply, error) {
+		bounds = append(bounds, r.MaxTokens)
+		return say("a"), nil
+	}), t.TempDir(), CacheWrite, "run")
+	own := ask("m")
+	own.MaxTokens = 9
+	for _, bound := range []int{0, 50} {
+		c.MaxTokens = bound
+		for _, r := range []*replay.Request{ask("m"), own} {
+			complete(t, c, r)
+		}
+	}
+	if want := []int{0, 9, 50}; !slices.Equal(bounds, want) {
+		t.Errorf("bounds %v, want %v", bounds, want)
+	}
+	if own.MaxTokens != 9 || ask("m").MaxTokens != 0 {
+		t.Error("a request was changed")
 	}
 }

@@ -30,21 +30,26 @@ func rawID(key fixtures.Hash) (cache.ActionID, error) {
 	return hash.Sum(), nil
 }
 
-func putRaw(store *cache.Cache, key fixtures.Hash, raw *replay.Raw) error {
+// newPacker makes what packs exchanges. Making one costs more than using it.
+func newPacker() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
+}
+
+func (c *Cached) putRaw(key fixtures.Hash, raw *replay.Raw) error {
 	id, err := rawID(key)
+	if err != nil {
+		return err
+	}
+	packer, err := c.packer()
 	if err != nil {
 		return err
 	}
 	// The length of the request, the request, the answer: as base64 in JSON they would
 	// hardly compress.
-	data := binary.BigEndian.AppendUint64(nil, uint64(len(raw.Request)))
+	data := make([]byte, 0, 8+len(raw.Request)+len(raw.Response))
+	data = binary.BigEndian.AppendUint64(data, uint64(len(raw.Request)))
 	data = append(append(data, raw.Request...), raw.Response...)
-	writer, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		return err
-	}
-	packed := writer.EncodeAll(data, nil)
-	return errors.Join(writer.Close(), store.PutBytes(id, packed))
+	return c.store.PutBytes(id, packer.EncodeAll(data, nil))
 }
 
 // ReadRaw returns what stood on the wire for the answer with that key, as the journals of

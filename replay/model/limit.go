@@ -21,6 +21,9 @@ type Limiter struct {
 	requestRate, tokenRate rate.Limit
 	// most bounds the requests in flight; 0 for no bound.
 	most int
+	// fleet holds the rates in place of requests and tokens; nil where this process alone
+	// asks.
+	fleet Rates
 
 	mu sync.Mutex
 	// level is the share of what is agreed that is used now.
@@ -34,6 +37,7 @@ type Limiter struct {
 	freed   chan struct{} // closed when a place may have become free
 	credit  int           // tokens that were counted too many
 	slowed  int
+	served  int // answers that came
 }
 
 // How a [Limiter] adapts.
@@ -54,6 +58,16 @@ func NewLimiter(requestsPerMinute, tokensPerMinute int) *Limiter {
 // LimitInFlight bounds how many requests wait for their answer at once; 0 means no bound.
 // It is to be called before the first request.
 func (l *Limiter) LimitInFlight(n int) { l.most = n }
+
+// Rates are agreed rates that several processes hold together.
+type Rates interface {
+	// Take waits until one request of so many tokens may be sent.
+	Take(ctx context.Context, tokens int) error
+}
+
+// ShareRates has the rates held together with other processes. It is to be called before
+// the first request.
+func (l *Limiter) ShareRates(fleet Rates) { l.fleet = fleet }
 
 // perMinute allows a burst of a second's worth, and at least of one.
 func perMinute(n int) *rate.Limiter {
@@ -125,6 +139,13 @@ func (l *Limiter) rates(ctx context.Context, tokens int) error {
 			return fmt.Errorf("waiting as the provider asked: %w", context.Cause(ctx))
 		}
 	}
+	if l.fleet != nil {
+		l.mu.Lock()
+		credit := min(l.credit, tokens)
+		l.credit -= credit // below zero where more was taken than counted
+		l.mu.Unlock()
+		return l.fleet.Take(ctx, tokens-credit)
+	}
 	if err := l.requests.Wait(ctx); err != nil {
 		return fmt.Errorf("waiting for limits.requests_per_minute: %w", err)
 	}
@@ -186,6 +207,10 @@ func (l *Limiter) correct(counted int, usage replay.Usage) {
 		return
 	}
 	over := took - counted
+	if l.fleet != nil {
+		l.credit -= over // the next request takes it along
+		return
+	}
 	credit := min(l.credit, over)
 	l.credit -= credit
 	now := time.Now()
@@ -202,6 +227,7 @@ func (l *Limiter) heard(began time.Time, err error) {
 	var provider *ProviderError
 	switch {
 	case err == nil:
+		l.served++
 		if l.level < 1 && now.Sub(l.changed) >= recoverAfter {
 			l.set(min(1, l.level+recoverStep), now)
 		}
@@ -320,6 +346,16 @@ func (t *ticket) done(err error) {
 	t.holds = false
 	t.limit.heard(t.began, err)
 	t.limit.leave(true)
+}
+
+// served is how many answers the limiter's endpoint has given so far; 0 without a limiter.
+func (t *ticket) served() int {
+	if t == nil {
+		return 0
+	}
+	t.limit.mu.Lock()
+	defer t.limit.mu.Unlock()
+	return t.limit.served
 }
 
 // answered tells the limiter what the headers of an answer say of the rates.

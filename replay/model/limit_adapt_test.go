@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -23,7 +24,7 @@ func busy(wait time.Duration) error {
 func trying(tries uint, ask func() error) modelFunc {
 	return func(ctx context.Context, _ *replay.Request) (*replay.Reply, error) {
 		same := func(d time.Duration) time.Duration { return d }
-		return retried(ctx, retrying{tries, time.Hour, same}, func(context.Context) (*replay.Reply, error) {
+		return retried(ctx, retrying{tries: tries, maxWait: time.Hour, pause: same}, func(context.Context) (*replay.Reply, error) {
 			if err := ask(); err != nil {
 				return nil, err
 			}
@@ -264,4 +265,33 @@ func TestNoMinuteSeesMoreThanTheRate(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestSentAwayWhileOthersAreServed: being sent away uses up the tries only where nobody
+// gets an answer.
+func TestSentAwayWhileOthersAreServed(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		served bool
+		asked  int
+	}{{"others are served", true, 12}, {"nobody is", false, 4}} {
+		t.Run(tt.name, func(t *testing.T) {
+			limit := NewLimiter(0, 0)
+			p := serve(t, func(w http.ResponseWriter, _ *http.Request, n int) {
+				if n == 12 {
+					answer(200, goodAnswer)(w, nil)
+					return
+				}
+				if tt.served {
+					limit.heard(time.Now(), nil) // somebody else's answer
+				}
+				answer(429, `{"error":"slow down"}`)(w, nil)
+			})
+			client, _ := connect(t, Endpoint{BaseURL: p.URL})
+			_, err := NewLimited(client, limit, sized(1)).Complete(t.Context(), ask("m"))
+			if p.asked() != tt.asked || tt.served != (err == nil) {
+				t.Errorf("asked %d times, want %d: %v", p.asked(), tt.asked, err)
+			}
+		})
+	}
 }

@@ -1,0 +1,259 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Options say where the cluster is and how it is used.
+type Options struct {
+	// URL is one address of a server or several with commas between, without user and
+	// password.
+	URL string
+	// Prefix begins the subjects, and with _ in place of dots the names of streams and
+	// buckets; empty means [DefaultPrefix].
+	Prefix string
+	// Credentials is a file with a user's JWT and seed; CA, Cert and Key are PEM files.
+	// Empty for none.
+	Credentials, CA, Cert, Key string
+	// User and Password sign in where there is no credentials file.
+	User, Password string
+	// Replicas is how many servers keep each stream; 0 means three, or one where the
+	// server is no cluster.
+	Replicas int
+	// AckWait is how long a job may go without a sign of life before another worker gets
+	// it; 0 means [DefaultAckWait]. All that share a prefix use the same.
+	AckWait time.Duration
+	// MaxDeliver is how often a job is given to a worker before it is put on the list of
+	// dead letters; 0 means [DefaultMaxDeliver].
+	MaxDeliver int
+}
+
+// The defaults of [Options].
+const (
+	DefaultPrefix     = "doubletake"
+	DefaultAckWait    = 30 * time.Second
+	DefaultMaxDeliver = 5
+	defaultReplicas   = 3
+)
+
+const (
+	// keepData is how long runs, results and blobs stay, keepAnswers how long answers do.
+	keepData    = 7 * 24 * time.Hour
+	keepAnswers = 30 * 24 * time.Hour
+	connectWait = 20 * time.Second
+)
+
+// Cluster is a connection with the stream and the buckets of a prefix.
+type Cluster struct {
+	options Options
+	conn    *nats.Conn
+	js      jetstream.JetStream
+	jobs    jetstream.Stream
+	// data holds runs, results, blobs, limits and dead letters; answers the answers of
+	// models; live what goes when its owner does; large what does not fit a message.
+	data, answers, live jetstream.KeyValue
+	large               jetstream.ObjectStore
+	encoder             *zstd.Encoder
+	decoder             *zstd.Decoder
+}
+
+var prefixPattern = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+
+// Connect reaches the cluster, and makes its stream and buckets where they are not there
+// yet.
+func Connect(ctx context.Context, options Options) (*Cluster, error) {
+	options.Prefix = cmp.Or(options.Prefix, DefaultPrefix)
+	options.AckWait = cmp.Or(options.AckWait, DefaultAckWait)
+	options.MaxDeliver = cmp.Or(options.MaxDeliver, DefaultMaxDeliver)
+	if !prefixPattern.MatchString(options.Prefix) {
+		return nil, fmt.Errorf("cluster prefix %q: want letters, digits, _ and -, with dots between", options.Prefix)
+	}
+	if err := checkAddresses(options.URL); err != nil {
+		return nil, err
+	}
+	c := &Cluster{options: options}
+	var err error
+	if c.encoder, err = zstd.NewWriter(nil); err == nil {
+		c.decoder, err = zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxUnpacked))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.conn, err = nats.Connect(options.URL, options.dial()...); err != nil {
+		return nil, fmt.Errorf("connecting to the cluster %s: %w; is a NATS server with JetStream running there?", options.URL, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectWait)
+	defer cancel()
+	if c.js, err = jetstream.New(c.conn); err == nil {
+		err = c.prepare(ctx)
+	}
+	if err != nil {
+		c.conn.Close()
+		return nil, fmt.Errorf("preparing the streams of %s at %s: %w; does the account allow JetStream?", options.Prefix, options.URL, err)
+	}
+	return c, nil
+}
+
+// checkAddresses refuses what is no address of a server, and one that holds a secret: the
+// address stands in messages.
+func checkAddresses(list string) error {
+	for text := range strings.SplitSeq(list, ",") {
+		address, err := url.Parse(strings.TrimSpace(text))
+		switch {
+		case err != nil:
+			return errors.New("the cluster's address is no URL; want nats://host:4222")
+		case address.User != nil:
+			return errors.New("the cluster's address holds a user or a password; give a credentials file, or DOUBLETAKE_CLUSTER_USER and DOUBLETAKE_CLUSTER_PASSWORD in the environment")
+		case address.Host == "" || address.Scheme != "nats" && address.Scheme != "tls":
+			return fmt.Errorf("the cluster's address %q is no nats:// or tls:// address", text)
+		}
+	}
+	return nil
+}
+
+func (o *Options) dial() []nats.Option {
+	list := []nats.Option{nats.Name("doubletake"), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.Timeout(5 * time.Second)}
+	if o.Credentials != "" {
+		list = append(list, nats.UserCredentials(o.Credentials))
+	}
+	if o.User != "" {
+		list = append(list, nats.UserInfo(o.User, o.Password))
+	}
+	if o.CA != "" {
+		list = append(list, nats.RootCAs(o.CA))
+	}
+	if o.Cert != "" {
+		list = append(list, nats.ClientCert(o.Cert, o.Key))
+	}
+	return list
+}
+
+// prepare opens the stream and the buckets, and makes what is missing.
+func (c *Cluster) prepare(ctx context.Context) error {
+	// A cluster that has just started answers nothing until it is in agreement.
+	return c.tryFor(ctx, 3*time.Second, "opening them", func(ctx context.Context) error {
+		err := c.prepareWith(ctx, cmp.Or(c.options.Replicas, defaultReplicas))
+		var api *jetstream.APIError
+		if c.options.Replicas == 0 && errors.As(err, &api) && (api.ErrorCode == codeNoCluster || api.ErrorCode == codeNoPeers) {
+			return c.prepareWith(ctx, 1)
+		}
+		return err
+	})
+}
+
+// The server's codes for a single server, and for a cluster with too few of them.
+const (
+	codeNoCluster = 10074
+	codeNoPeers   = 10005
+)
+
+func (c *Cluster) prepareWith(ctx context.Context, replicas int) (err error) {
+	name := strings.ReplaceAll(c.options.Prefix, ".", "_")
+	if c.jobs, err = c.js.Stream(ctx, name+"_jobs"); errors.Is(err, jetstream.ErrStreamNotFound) {
+		c.jobs, err = c.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+			Name: name + "_jobs", Description: "episodes to be played", Subjects: []string{c.options.Prefix + ".jobs.>"},
+			Retention: jetstream.WorkQueuePolicy, MaxAge: keepData, Replicas: replicas,
+		})
+	}
+	if err != nil {
+		return err
+	}
+	for _, bucket := range []struct {
+		open *jetstream.KeyValue
+		jetstream.KeyValueConfig
+	}{
+		{&c.data, jetstream.KeyValueConfig{Bucket: name + "_data", Description: "runs, results and blobs", TTL: keepData}},
+		{&c.answers, jetstream.KeyValueConfig{Bucket: name + "_answers", Description: "answers of models", TTL: keepAnswers}},
+		{&c.live, jetstream.KeyValueConfig{Bucket: name + "_live", Description: "workers, and who asks for what", TTL: c.options.AckWait, Storage: jetstream.MemoryStorage}},
+	} {
+		bucket.Replicas = replicas
+		if *bucket.open, err = c.js.KeyValue(ctx, bucket.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
+			*bucket.open, err = c.js.CreateOrUpdateKeyValue(ctx, bucket.KeyValueConfig)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if c.large, err = c.js.ObjectStore(ctx, name+"_large"); errors.Is(err, jetstream.ErrBucketNotFound) {
+		c.large, err = c.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+			Bucket: name + "_large", Description: "what is too large for a message", TTL: keepAnswers, Replicas: replicas,
+		})
+	}
+	return err
+}
+
+// Close ends the connection.
+func (c *Cluster) Close() error {
+	err := c.conn.FlushTimeout(time.Second)
+	c.conn.Close()
+	if errors.Is(err, nats.ErrConnectionClosed) {
+		err = nil
+	}
+	return err
+}
+
+// patience is how long something is tried while the servers are not in agreement, such as
+// when one of them has just gone.
+const patience = time.Minute
+
+// try does something until it works, fails for a reason that lasts, or takes too long.
+func (c *Cluster) try(ctx context.Context, what string, do func(context.Context) error) error {
+	return c.tryFor(ctx, 10*time.Second, what, do)
+}
+
+// tryFor is try with a bound on each attempt.
+func (c *Cluster) tryFor(ctx context.Context, attempt time.Duration, what string, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the cluster did not answer for %s", patience))
+	defer cancel()
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		once, stop := context.WithTimeout(ctx, attempt)
+		err := do(once)
+		stop()
+		if err == nil {
+			return nil
+		}
+		if !passing(err) {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		if !sleep(ctx, pause) {
+			return fmt.Errorf("%s: %w (last: %w)", what, context.Cause(ctx), err)
+		}
+	}
+}
+
+// passing says whether an error may go away by itself.
+func passing(err error) bool {
+	for _, e := range []error{
+		nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrConnectionReconnecting, context.DeadlineExceeded,
+		jetstream.ErrNoStreamResponse, nats.ErrReconnectBufExceeded,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.Code == 503
+}
+
+// sleep waits unless the context ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,145 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// maxUnpacked bounds what a stored value may unpack to, in bytes.
+const maxUnpacked = 1 << 30
+
+// How a value is stored: compressed in its place, or by the name of a large object.
+const (
+	inPlace byte = iota + 1
+	asObject
+)
+
+// pack compresses a value, and puts what does not fit a message among the large objects.
+func (c *Cluster) pack(ctx context.Context, data []byte) ([]byte, error) {
+	packed := c.encoder.EncodeAll(data, []byte{inPlace})
+	if int64(len(packed)) <= c.conn.MaxPayload()/2 {
+		return packed, nil
+	}
+	sum := sha256.Sum256(packed)
+	name := hex.EncodeToString(sum[:])
+	err := c.tryFor(ctx, patience, "storing a large object", func(ctx context.Context) error {
+		if _, err := c.large.GetInfo(ctx, name); err == nil {
+			return nil
+		}
+		_, err := c.large.PutBytes(ctx, name, packed)
+		return err
+	})
+	return append([]byte{asObject}, name...), err
+}
+
+// unpack is the value that pack made that of.
+func (c *Cluster) unpack(ctx context.Context, packed []byte) ([]byte, error) {
+	if len(packed) > 0 && packed[0] == asObject {
+		name := string(packed[1:])
+		err := c.tryFor(ctx, patience, "fetching a large object", func(ctx context.Context) (err error) {
+			packed, err = c.large.GetBytes(ctx, name)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(packed) == 0 || packed[0] != inPlace {
+		return nil, errors.New("a value in the cluster is of another version, or damaged")
+	}
+	data, err := c.decoder.DecodeAll(packed[1:], nil)
+	if err != nil {
+		return nil, fmt.Errorf("unpacking a value of the cluster: %w", err)
+	}
+	return data, nil
+}
+
+// get is what stands under a key, with its revision; nil and 0 for nothing.
+func (c *Cluster) get(ctx context.Context, kv jetstream.KeyValue, key string) (data []byte, revision uint64, err error) {
+	entry, err := c.entry(ctx, kv, key)
+	if entry == nil || err != nil {
+		return nil, 0, err
+	}
+	data, err = c.unpack(ctx, entry.Value())
+	return data, entry.Revision(), err
+}
+
+func (c *Cluster) entry(ctx context.Context, kv jetstream.KeyValue, key string) (entry jetstream.KeyValueEntry, err error) {
+	err = c.try(ctx, "reading "+key+" of the cluster", func(ctx context.Context) (err error) {
+		entry, err = kv.Get(ctx, key)
+		if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrKeyDeleted) {
+			entry, err = nil, nil
+		}
+		return err
+	})
+	return entry, err
+}
+
+// put stores a value under a key.
+func (c *Cluster) put(ctx context.Context, kv jetstream.KeyValue, key string, data []byte) error {
+	packed, err := c.pack(ctx, data)
+	if err != nil {
+		return err
+	}
+	return c.try(ctx, "storing "+key+" in the cluster", func(ctx context.Context) error {
+		_, err := kv.Put(ctx, key, packed)
+		return err
+	})
+}
+
+// drop takes a key out.
+func (c *Cluster) drop(ctx context.Context, kv jetstream.KeyValue, key string) error {
+	return c.try(ctx, "taking "+key+" out of the cluster", func(ctx context.Context) error { return kv.Delete(ctx, key) })
+}
+
+// putBlob stores bytes by their hash, unless they are there and stay for a while.
+func (c *Cluster) putBlob(ctx context.Context, hash string, data func() ([]byte, error)) error {
+	entry, err := c.entry(ctx, c.data, blobKey(hash))
+	if err != nil || entry != nil && time.Since(entry.Created()) < keepData/2 {
+		return err
+	}
+	bytes, err := data()
+	if err != nil {
+		return err
+	}
+	return c.put(ctx, c.data, blobKey(hash), bytes)
+}
+
+// blob is what putBlob stored.
+func (c *Cluster) blob(ctx context.Context, hash string) ([]byte, error) {
+	data, revision, err := c.get(ctx, c.data, blobKey(hash))
+	if err == nil && revision == 0 {
+		err = fmt.Errorf("the cluster holds no blob %s any more", hash)
+	}
+	return data, err
+}
+
+// keys lists the keys of a bucket that a pattern fits.
+func (c *Cluster) keys(ctx context.Context, kv jetstream.KeyValue, pattern string) (list []string, err error) {
+	err = c.try(ctx, "listing "+pattern+" of the cluster", func(ctx context.Context) error {
+		lister, err := kv.ListKeysFiltered(ctx, pattern)
+		if err != nil {
+			return err
+		}
+		list = nil
+		for key := range lister.Keys() {
+			list = append(list, key)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// The keys of the data bucket. Runs, episodes and hosts stand in them as hashes.
+func runKey(run string) string             { return "run." + run }
+func stopKey(run string) string            { return "stop." + run }
+func blobKey(hash string) string           { return "blob." + hash }
+func resultKey(run, episode string) string { return "result." + run + "." + episode }
+func deadKey(run, episode string) string   { return "dead." + run + "." + episode }
+func limitKey(name string) string          { return "limit." + name }
