@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/analysis/story"
+)
+
+func explainCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "explain",
+		Usage:     "tell the story of one pair, from the recording to the verdict",
+		ArgsUsage: "RUN FIXTURE",
+		Description: `Where the compactions fell, what became of each item and by which sentence, where the arms
+parted, what each did, what each check said and why, and what the pair does to the verdict.
+It works for pairs that agree, too, and for those without an outcome, and says why. Without
+--arm it is the pair of the main comparison; with it, the reference against that arm.
+Names the arms: who reviews blind decides first (doubletake review show). The exit code is 0.
+
+   doubletake explain night wrong-database
+   doubletake explain night wrong-database --arm ledger
+   doubletake explain night wrong-database --json`,
+		Flags: []cli.Flag{
+			stringFlag("arm", "hold the arm `NAME` against the reference"),
+			&cli.BoolFlag{Name: "full", Usage: "print long texts in full", EnvVars: twin("full")},
+			jsonFlag(),
+		},
+		Action: runExplain,
+	}
+}
+
+func runExplain(c *cli.Context) error {
+	if c.NArg() != 2 {
+		return usageError("explain wants a run directory and a fixture, have %d arguments (doubletake explain --help)", c.NArg())
+	}
+	night, err := loadNight(c.Args().First(), analysis.Options{})
+	if err != nil {
+		return err
+	}
+	told, err := story.Tell(night, c.Args().Get(1), c.String("arm"))
+	switch {
+	case errors.Is(err, story.ErrNoFixture):
+		return usageError("%w%s", err, suggestion(c.Args().Get(1), story.Names(night)))
+	case errors.Is(err, story.ErrNoArm):
+		return usageError("%w%s; it has %s", err, suggestion(c.String("arm"), story.Arms(night)), strings.Join(story.Arms(night), ", "))
+	case err != nil:
+		return err
+	}
+	if c.Bool("json") {
+		return writeIndented(c.App.Writer, told)
+	}
+	return story.Text(c.App.Writer, told, story.Style{Width: terminalStyle(c).Width, Full: c.Bool("full")})
+}
+
+// suggestion asks whether the nearest of the names was meant.
+func suggestion(name string, names []string) string {
+	if like := nearest(name, names); like != "" && like != name {
+		return "; did you mean " + like + "?"
+	}
+	return ""
+}
