@@ -95,7 +95,7 @@ func newPageView(page *Page) *pageView {
 		},
 		Disagree: newDisagreeView(page),
 	}
-	v.Before = sections(linesSection("review", "Review", reviewedLines(r)))
+	v.Before = sections(linesSection("review", "Review", ReviewLines(r)))
 	v.After = sections(
 		unpairedSection(r), gatesSection(r), itemsSection(r), testSection(r, &page.Figures),
 		figureSection("evidence", "Evidence session by session", page.Figures.Evidence),

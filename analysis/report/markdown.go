@@ -18,7 +18,7 @@ func Markdown(out io.Writer, r *analysis.Report) error {
 	for _, why := range r.Why {
 		fmt.Fprintf(&b, "- %s\n", escape(why))
 	}
-	if lines := reviewedLines(r); len(lines) > 0 {
+	if lines := ReviewLines(r); len(lines) > 0 {
 		b.WriteString("\n### Review\n\n")
 		for _, line := range lines {
 			fmt.Fprintf(&b, "- %s\n", escape(line))

@@ -12,7 +12,7 @@ import (
 
 	"github.com/doubletake-dev/doubletake/analysis"
 	"github.com/doubletake-dev/doubletake/analysis/report"
-	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/pairing"
 	"github.com/doubletake-dev/doubletake/replay"
 )
 
@@ -24,82 +24,107 @@ func reportCommand() *cli.Command {
 		Description: `Finds the verdict anew from what the run left on disk; needs no model and no set. The
 exit code is that of the run's verdict.
 
+The formats: text; json; md, the whole report; pr, short, for a comment on a pull request;
+html, a page by itself; junit, JUnit XML; csv, the tables pairs-csv and items-csv;
+openmetrics, for a dashboard; otel, OpenTelemetry gen_ai.evaluation.result events.
+
+One format is printed. Of several, text is printed, and each of the others becomes a file
+in the folder that -o names, or else in the run directory: report.json, report.md, pr.md,
+report.html, junit.xml, pairs.csv, items.csv, metrics.om, otel.jsonl.
+
+In GitHub Actions the report for a pull request is added to the job's summary, and what
+blocks is annotated, on stdout behind the text.
+
    doubletake report night
    doubletake report night --format md -o report.md
-   doubletake report night -o night.html
+   doubletake report night --format junit,csv,openmetrics -o results/
+   doubletake report night -o night.html -o night.junit.xml -o night.prom
    doubletake report night --plots plots`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Usage: "text, json, md or html; `FORMAT`", Value: "text", EnvVars: twin("format")},
-			listFlag("output", "also write the report to `FILE`, by its extension .json, .md, .html or .txt (repeatable)", "o"),
+			&cli.StringFlag{Name: "format", Usage: "text, json, md, pr, html, junit, csv, openmetrics or otel, or several with commas between; `FORMAT`", Value: "text", EnvVars: twin("format")},
+			outputFlag(),
+			setFolderFlag(),
 			stringFlag("plots", "draw the effect, the evidence, the retention and the power into the folder `DIR`, each as .svg and .png, light and dark"),
 			jsonFlag(),
 			&cli.BoolFlag{Name: "strict", Usage: "exit with 4 where the result is inconclusive", EnvVars: twin("strict")},
 		},
-		Action: func(c *cli.Context) error {
-			if c.NArg() != 1 {
-				return usageError("report wants one run directory, have %d (doubletake report --help)", c.NArg())
-			}
-			found, err := loadNight(c.Args().First(), analysis.Options{})
-			if err != nil {
-				return err
-			}
-			for _, path := range list(c, "output") {
-				if err := writeReport(path, found); err != nil {
-					return err
-				}
-			}
-			if dir := c.String("plots"); dir != "" {
-				files, err := writePlots(dir, found.Report)
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(c.App.ErrWriter, "%d plots in %s\n", len(files), dir)
-			}
-			format := c.String("format")
-			if c.Bool("json") {
-				format = "json"
-			}
-			if err := printReport(c.App.Writer, found, format, terminalStyle(c)); err != nil {
-				return err
-			}
-			return verdictExit(found.Report, c.Bool("strict"))
-		},
+		Action: runReport,
 	}
 }
 
-func printReport(out io.Writer, found *analysis.Night, format string, style report.Style) error {
-	switch format {
-	case "text", "txt":
-		return report.Text(out, found.Report, style)
-	case "json":
-		return report.JSON(out, found.Report)
-	case "md":
-		return report.Markdown(out, found.Report)
-	case "html":
-		page, err := pageOf(found)
+func runReport(c *cli.Context) error {
+	if c.NArg() != 1 {
+		return usageError("report wants one run directory, have %d (doubletake report --help)", c.NArg())
+	}
+	dir := c.Args().First()
+	printed, filed, err := wantedFormats(c)
+	if err != nil {
+		return err
+	}
+	found, err := loadNight(dir, analysis.Options{})
+	if err != nil {
+		return err
+	}
+	warnTorn(c, dir)
+	if mended, err := pairing.MendQueue(dir, found.Queue); err != nil {
+		fmt.Fprintf(report.Printable(c.App.ErrWriter), "warning: the queue is not as it should be, and could not be written again: %v\n", err)
+	} else if mended {
+		fmt.Fprintf(report.Printable(c.App.ErrWriter), "the queue was not as it should be, and is written again\n")
+	}
+	if err := writeOutputs(c, found, filed); err != nil {
+		return err
+	}
+	if len(filed) > 0 && len(folders(c)) == 0 {
+		if err := writeInto(c, dir, found, filed); err != nil {
+			return err
+		}
+	}
+	if dir := c.String("plots"); dir != "" {
+		files, err := writePlots(dir, found.Report)
 		if err != nil {
 			return err
 		}
-		return report.HTML(out, page)
+		fmt.Fprintf(c.App.ErrWriter, "%d plots in %s\n", len(files), dir)
 	}
-	return usageError("no report format %q: want text, json, md or html", format)
+	addSummary(c, found)
+	switch {
+	case printed == nil:
+	case printed.name == textFormat:
+		err = printOnCI(c, found, c.String("set"), func(out io.Writer) error { return printed.write(out, found, terminalStyle(c)) })
+	default:
+		err = printed.write(c.App.Writer, found, terminalStyle(c))
+	}
+	if err != nil {
+		return err
+	}
+	return verdictExit(found.Report, c.Bool("strict"))
 }
 
-// writeReport writes a report to a file, in the format of the file's extension.
-func writeReport(path string, found *analysis.Night) error {
-	format := strings.TrimPrefix(filepath.Ext(path), ".")
-	switch format {
-	case "txt", "json", "md", "html":
-	default:
-		return usageError("cannot tell the format of %s: want the extension .json, .md, .html or .txt", path)
+// wantedFormats is the format to print, nil for none, and those that become files.
+func wantedFormats(c *cli.Context) (printed *reportFormat, filed []reportFormat, err error) {
+	names := strings.Split(c.String("format"), ",")
+	if c.Bool("json") {
+		names = []string{"json"}
 	}
-	err := fixtures.WriteFileAtomic(path, func(out io.Writer) error {
-		return printReport(out, found, format, report.Style{})
-	})
-	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
+	var all []reportFormat
+	for _, name := range names {
+		formats, err := formatsNamed(strings.TrimSpace(name))
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, formats...)
 	}
-	return nil
+	if len(all) == 1 {
+		return &all[0], nil, nil
+	}
+	for i := range all {
+		if all[i].name == textFormat {
+			printed = &all[i]
+		} else {
+			filed = append(filed, all[i])
+		}
+	}
+	return printed, filed, nil
 }
 
 // loadNight analyses the run in a directory, and says so where there is none.

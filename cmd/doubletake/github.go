@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/analysis/report"
+)
+
+// The variables that GitHub Actions sets for a step.
+const (
+	summaryVariable   = "GITHUB_STEP_SUMMARY"
+	actionsVariable   = "GITHUB_ACTIONS"
+	workspaceVariable = "GITHUB_WORKSPACE"
+)
+
+// addSummary adds the report for a pull request to the summary of the job, where there is
+// one. A summary that cannot be written is a warning: the exit code is the run's.
+func addSummary(c *cli.Context, found *analysis.Night) {
+	path := os.Getenv(summaryVariable)
+	if path == "" {
+		return
+	}
+	err := appendTo(path, func(out io.Writer) error { return report.PullRequest(out, found.Report) })
+	if err != nil {
+		fmt.Fprintf(report.Printable(c.App.ErrWriter), "warning: the summary of the job (%s): %v\n", summaryVariable, err)
+	}
+}
+
+func appendTo(path string, write func(io.Writer) error) (err error) {
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := file.Close(); err == nil {
+			err = closed
+		}
+	}()
+	return write(file)
+}
+
+// printOnCI prints text on stdout. In GitHub Actions no part of the text can be a workflow
+// command, and behind it what blocks is annotated, on stdout as GitHub documents it.
+// Set is the folder of the set in the repository, empty where it is not known.
+func printOnCI(c *cli.Context, found *analysis.Night, set string, write func(io.Writer) error) error {
+	if os.Getenv(actionsVariable) != "true" {
+		return write(c.App.Writer)
+	}
+	text := report.Uncommanded(c.App.Writer)
+	if err := write(text); err != nil {
+		return err
+	}
+	if err := text.Flush(); err != nil {
+		return err
+	}
+	return report.Annotations(c.App.Writer, found.Report, fixtureFile(found, set))
+}
+
+// quietOnCI keeps text on stderr, which GitHub Actions reads as it reads stdout, from being a
+// workflow command. The second result writes what is left.
+func quietOnCI(stderr io.Writer) (io.Writer, func() error) {
+	if os.Getenv(actionsVariable) != "true" {
+		return stderr, func() error { return nil }
+	}
+	filter := report.Uncommanded(stderr)
+	return filter, filter.Flush
+}
+
+// fixtureFile gives the file of a fixture by its conversation, from the root of the
+// workspace where it lies there.
+func fixtureFile(found *analysis.Night, set string) func(string) string {
+	paths := map[string]string{}
+	for _, f := range found.Record.Fixtures {
+		if f.Path != "" {
+			paths[f.ConversationID] = inWorkspace(filepath.Join(set, filepath.FromSlash(f.Path)))
+		}
+	}
+	return func(conversation string) string { return paths[conversation] }
+}
+
+func inWorkspace(path string) string {
+	root := os.Getenv(workspaceVariable)
+	whole, err := filepath.Abs(path)
+	if root == "" || err != nil {
+		return filepath.ToSlash(path)
+	}
+	relative, err := filepath.Rel(root, whole)
+	if err != nil || strings.HasPrefix(relative, "..") {
+		return filepath.ToSlash(path)
+	}
+	return filepath.ToSlash(relative)
+}
+
+// setFolder is the folder of the night's set, empty for the one that ships with the
+// program.
+func (n *night) setFolder() string {
+	if n.set == nil || n.set.Name == shippedSet {
+		return ""
+	}
+	return n.set.Name
+}
