@@ -32,6 +32,7 @@ var importRules = []struct {
 	{"replay/tools/server", []string{"replay", "fixtures", "replay/command", "replay/tools"}, "a server's client fills the place that the tools have for it"},
 	{"replay/tools/toolstest", []string{"replay", "fixtures"}, "the conformance test knows the interface alone"},
 	{"replay/compact/compacttest", []string{"replay", "fixtures", "replay/compact"}, "the conformance test knows the package it tests"},
+	{"replay/executortest", []string{"replay", "fixtures"}, "the conformance test knows the interface alone"},
 	{"pairing", []string{"replay", "fixtures"}, "pairing is a pure function of recorded episodes"},
 	{"pairing/review", []string{"pairing", "replay", "fixtures", "fixtures/annotate"}, "the page reads what a run left, and puts an annotation's steps before a person"},
 	{"pairing/labelling", []string{"pairing", "replay", "fixtures"}, "cases to label are made from what a run left"},
@@ -41,6 +42,9 @@ var importRules = []struct {
 	{"analysis/plot", []string{"analysis/stats"}, "plots draw what the statistics compute"},
 	{"analysis", []string{"analysis/stats", "pairing", "replay", "fixtures"}, "analysis is a pure function of recorded episodes"},
 	{"analysis/report", []string{"analysis", "pairing", "replay", "fixtures"}, "reports print what analysis found"},
+	{"analysis/history", []string{"analysis", "analysis/plot", "analysis/report", "pairing", "replay", "fixtures"}, "a history reads and prints what analysis found in several runs"},
+	{"analysis/story", []string{"analysis", "analysis/report", "pairing", "replay", "fixtures"}, "a story tells what analysis found of one pair"},
+	{"analysis/outcomes", []string{"analysis", "analysis/report", "pairing", "replay", "fixtures"}, "outcomes of others are paired and tested as those of a night are"},
 }
 
 // foreignRules says where a library may be imported, tests aside.
@@ -49,11 +53,16 @@ var foreignRules = []struct {
 	in      []string // packages
 	files   int      // at most so many files; 0 for any number
 }{
-	{"github.com/sashabaranov/go-openai", []string{"replay/model"}, 1},
+	// The benchmark's bare loop is what the client is measured beside.
+	{"github.com/sashabaranov/go-openai", []string{"replay/model", "scripts/bench"}, 2},
 	{"github.com/anthropics/anthropic-sdk-go", []string{"replay/model"}, 1},
 	{"github.com/urfave/cli/v2", []string{"cmd/doubletake"}, 0},
-	// The models' client, the embedded provider, compactors and MCP servers that answer by HTTP, and the page.
-	{"net/http", []string{"replay/model", "replay/offline", "replay/compact", "pairing/review", "replay/tools/server"}, 0},
+	// The models' client, the embedded provider, compactors and MCP servers that answer by HTTP, the
+	// page, and the benchmarks' mock server.
+	{"net/http", []string{"replay/model", "replay/offline", "replay/compact", "pairing/review", "replay/tools/server", "scripts/bench"}, 0},
+	{"github.com/nats-io/nats-server/v2/server", []string{"replay/cluster/clustertest"}, 1},
+	{"github.com/nats-io/nats.go", []string{"replay/cluster"}, 0},
+	{"github.com/nats-io/nats.go/jetstream", []string{"replay/cluster"}, 0},
 	{"github.com/modelcontextprotocol/go-sdk/mcp", []string{"replay/tools/server"}, 0},
 }
 

@@ -49,8 +49,15 @@ func (j *Judge) controls(ctx context.Context, folder *replay.Folder, record *rep
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, j.Concurrency))
 	var left atomic.Bool
+	stated, err := j.stated(record)
+	if err != nil {
+		return fmt.Errorf("drawing the judge's controls: %w", err)
+	}
 	for _, planted := range plants() {
-		for i, source := range j.draw(record, planted) {
+		for i, source := range j.draw(stated, planted) {
+			if record.Fixture(source.Fixture.Hash) == nil {
+				continue // another shard asks it
+			}
 			id := fmt.Sprintf("%s-%d", planted.kind, i+1)
 			if done[id] {
 				continue
@@ -68,37 +75,52 @@ func (j *Judge) controls(ctx context.Context, folder *replay.Folder, record *rep
 			})
 		}
 	}
-	err := group.Wait()
+	err = group.Wait()
 	if err == nil && left.Load() {
 		return replay.ErrInterrupted
 	}
 	return err
 }
 
+// Stated is a fixture whose items controls may be made of.
+type Stated struct {
+	Fixture *fixtures.Fixture
+	// AfterTurn is the turn after which it is compacted for the first time.
+	AfterTurn int
+}
+
+// stated lists the fixtures that were compacted, or of a shard's whole set those that are.
+func (j *Judge) stated(record *replay.Record) ([]Stated, error) {
+	if j.Whole != nil {
+		return j.Whole()
+	}
+	var list []Stated
+	for _, e := range record.Episodes {
+		if len(e.Compactions) > 0 && (len(list) == 0 || list[len(list)-1].Fixture.Hash != e.Fixture) {
+			list = append(list, Stated{record.Fixture(e.Fixture), e.Compactions[0].AfterTurn})
+		}
+	}
+	return list, nil
+}
+
 // source is an item with where it was stated.
 type source struct {
-	episode *replay.Episode
-	item    *fixtures.Item
+	Stated
+	item *fixtures.Item
 }
 
 // draw draws items for the controls of one kind, each from another fixture as far as
 // there are enough.
-func (j *Judge) draw(record *replay.Record, planted plant) []source {
+func (j *Judge) draw(stated []Stated, planted plant) []source {
 	var sources []source
-	seen := map[fixtures.Hash]bool{}
-	for _, e := range record.Episodes {
-		if seen[e.Fixture] || len(e.Compactions) == 0 {
-			continue
-		}
-		seen[e.Fixture] = true
-		f := record.Fixture(e.Fixture)
-		for k := range f.MustSurvive {
-			item := &f.MustSurvive[k]
+	for _, s := range stated {
+		for k := range s.Fixture.MustSurvive {
+			item := &s.Fixture.MustSurvive[k]
 			if planted.binding && item.Class != fixtures.Constraint && item.Class != fixtures.Commitment {
 				continue
 			}
-			if item.Turn <= e.Compactions[0].AfterTurn {
-				sources = append(sources, source{e, item})
+			if item.Turn <= s.AfterTurn {
+				sources = append(sources, source{s, item})
 			}
 		}
 	}
@@ -112,7 +134,7 @@ func (j *Judge) draw(record *replay.Record, planted plant) []source {
 
 func (j *Judge) control(ctx context.Context, record *replay.Record, id string, planted plant, s source) (*replay.Control, error) {
 	c := &replay.Control{ID: id, Kind: planted.kind, Judge: record.Run.Plan.Lineage.Judge(), Expect: planted.expect, Verdict: replay.Unjudged}
-	before, err := record.Contexts.Get(s.episode.Compactions[0].Before)
+	before, err := firstCompacted(record, s.Fixture)
 	if err != nil {
 		c.Reason = err.Error()
 		return c, nil
@@ -126,6 +148,16 @@ func (j *Judge) control(ctx context.Context, record *replay.Record, id string, p
 	c.Input, c.Output, c.Exchange = got.input, got.output, got.exchange
 	c.Right = c.Verdict == planted.expect || c.Verdict == planted.alsoRight
 	return c, nil
+}
+
+// firstCompacted is what the first compaction of a fixture was given.
+func firstCompacted(record *replay.Record, f *fixtures.Fixture) ([]fixtures.Message, error) {
+	for _, e := range record.Episodes {
+		if e.Fixture == f.Hash && len(e.Compactions) > 0 {
+			return record.Contexts.Get(e.Compactions[0].Before)
+		}
+	}
+	return nil, fmt.Errorf("no compaction of %s ran", f.ConversationID)
 }
 
 // plantIn is a short stretch of what was said around an item, without the item, with

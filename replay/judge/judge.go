@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +30,9 @@ type Judge struct {
 	Concurrency int
 	// Controls is how many controls of each kind are planted; 0 for none.
 	Controls int
+	// Whole lists the fixtures of the set that the run is a shard of, so that all shards
+	// together plant the controls of one run; nil where the run is no shard.
+	Whole func() ([]Stated, error)
 	// Skip says which compactions need no verdicts; nil for none.
 	Skip func(*replay.Episode, *replay.CompactionRecord) bool
 	// Progress hears how many of the decisions are judged; may be nil.
@@ -41,6 +45,8 @@ type Judge struct {
 	// Drain is closed when no further question is to be asked; what is in flight ends.
 	// Nil for never.
 	Drain <-chan struct{}
+	// Log hears of every verdict that is journaled; nil for nobody.
+	Log *slog.Logger
 
 	pending sync.Map // of questions, by their hash
 }
@@ -82,6 +88,7 @@ func (j *Judge) Run(ctx context.Context, folder *replay.Folder) error {
 	if err != nil {
 		return err
 	}
+	record.Contexts = folder.Contexts // what is put there is flushed with the judgements
 	if err := j.controls(ctx, folder, record); err != nil {
 		return err
 	}
@@ -96,6 +103,7 @@ func (j *Judge) Run(ctx context.Context, folder *replay.Folder) error {
 	var mu sync.Mutex
 	done, left := 0, 0
 	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(2 * max(1, j.Concurrency)) // the contexts of these are held
 	for _, decisions := range todo {
 		group.Go(func() error {
 			decided, err := j.judge(inner, folder, record, decisions, slots)
@@ -140,7 +148,26 @@ func (j *Judge) judge(ctx context.Context, folder *replay.Folder, record *replay
 	}
 	err := group.Wait()
 	decided := slices.DeleteFunc(judgements, func(j *replay.Judgement) bool { return j == nil })
-	return len(decided), errors.Join(err, folder.Judgements.Append(decided...))
+	err = errors.Join(err, folder.Judgements.Append(decided...))
+	if err == nil {
+		j.logVerdicts(ctx, decided)
+	}
+	return len(decided), err
+}
+
+// logVerdicts logs verdicts that stand in the journal, without what was said.
+func (j *Judge) logVerdicts(ctx context.Context, judgements []*replay.Judgement) {
+	if j.Log == nil {
+		return
+	}
+	for _, x := range judgements {
+		level := slog.LevelInfo
+		if x.Verdict == replay.Unjudged {
+			level = slog.LevelWarn
+		}
+		j.Log.Log(ctx, level, "verdict is journaled", "fixture", x.ConversationID, "arm", x.Arm, "compaction", x.Compaction+1, "item", x.Item, "class", x.Class,
+			"verdict", x.Verdict, "asked", x.Judge != "", "context", x.Context)
+	}
 }
 
 // open lists the decisions without a scored verdict, by episode.

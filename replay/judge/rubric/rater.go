@@ -64,6 +64,8 @@ func (r *Rater) Run(ctx context.Context, folder *replay.Folder) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
+	record.Contexts = folder.Contexts
+	journal.Names(folder.Contexts)
 
 	tasks := r.open(rubric, record)
 	var mu sync.Mutex

@@ -1,0 +1,300 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/doubletake-dev/doubletake/analysis/report"
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/fixtures/annotate"
+	"github.com/doubletake-dev/doubletake/fixtures/recording"
+	"github.com/doubletake-dev/doubletake/fixtures/redact"
+	"github.com/doubletake-dev/doubletake/replay"
+	"github.com/doubletake-dev/doubletake/replay/model"
+)
+
+// mostAsked is how many items init puts before a person.
+const mostAsked = 10
+
+// proposedBy is who made the items of a fixture that no person has confirmed.
+const proposedBy = "doubletake init"
+
+// unconfirmed is the note of a fixture whose items nobody has confirmed.
+type unconfirmed struct {
+	ProposedBy string `json:"proposed_by"`
+	// Items are the ids of those that are proposals.
+	Items []string `json:"unconfirmed"`
+}
+
+// proposedAlone says that all items of a fixture are proposals that nobody has confirmed.
+func proposedAlone(f *fixtures.Fixture) bool {
+	var note unconfirmed
+	return json.Unmarshal(f.Note, &note) == nil && note.ProposedBy == proposedBy && len(note.Items) == len(f.MustSurvive)
+}
+
+// session makes the set of one session of the user's agent.
+func (s *suite) session(file string) error {
+	rec, data, err := s.imported(file)
+	if err != nil {
+		return err
+	}
+	id := rec.Header.ID
+	inSet := "recordings/" + id + ".jsonl"
+	base := fixtures.Draft(id, inSet, rec)
+	base.Version, base.Split = fixtures.FixtureVersion, "regression"
+	if err := s.points(base, rec); err != nil {
+		return err
+	}
+	if err := s.file(starterSet+"/"+inSet, data, 0o644); err != nil {
+		return err
+	}
+	f, err := s.items(base, rec)
+	if err != nil {
+		return err
+	}
+	text, err := fixtures.MarshalFixture(f)
+	if err != nil {
+		return err
+	}
+	if err := f.Verify(rec); err != nil {
+		return fmt.Errorf("drafting a fixture of %s: %w", file, err)
+	}
+	return s.file(starterSet+"/"+id+".json", text, 0o644)
+}
+
+// imported reads the longest conversation of a session file, redacted unless told not to.
+func (s *suite) imported(file string) (*fixtures.Recording, []byte, error) {
+	redactor, err := redact.New()
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := os.MkdirTemp("", "doubletake-init-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a folder for the session as it is read: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	opts := recording.Options{OutDir: dir, Redact: redactor.Record, Learn: redactor.Learn}
+	if s.cli.Bool("no-redact") {
+		opts.Redact, opts.Learn = nil, nil
+	}
+	summary, err := recording.Import(s.cli.Context, []string{file}, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	var longest *recording.Written
+	var why []string
+	for i := range summary.Files {
+		f := &summary.Files[i]
+		if text := f.Skipped + f.Error; text != "" {
+			why = append(why, f.File+": "+text)
+		}
+		for k := range f.Recordings {
+			if w := &f.Recordings[k]; longest == nil || w.Turns > longest.Turns {
+				longest = w
+			}
+		}
+	}
+	if longest == nil {
+		return nil, nil, usageError("no conversation was read from %s: %s", file, strings.Join(why, "; "))
+	}
+	if summary.Recordings > 1 {
+		s.said = append(s.said, fmt.Sprintf("%s holds %d conversations: the longest was taken, doubletake import takes all", file, summary.Recordings))
+	}
+	if info, err := os.Stat(longest.File); err == nil && info.Size() > mostDrafted {
+		return nil, nil, usageError("the conversation has %d MB: more than a fixture can be played from; take a shorter one", info.Size()>>20)
+	}
+	rec, err := fixtures.ReadRecordingFile(longest.File)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := os.ReadFile(longest.File)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the session as it was imported: %w", err)
+	}
+	s.said = append(s.said, fmt.Sprintf("%s: %d turns, %d calls, %d recorded compactions", rec.Header.ID, longest.Turns, longest.Calls, longest.Compactions))
+	if counts := redactor.Counts(); opts.Redact != nil && len(counts) > 0 {
+		total := 0
+		for _, n := range counts {
+			total += n
+		}
+		s.said = append(s.said, fmt.Sprintf("%d credentials, addresses and folder names were replaced; read %s before you share it", total, s.path(starterSet+"/recordings/"+rec.Header.ID+".jsonl")))
+	}
+	return rec, data, nil
+}
+
+// points settles where the fixture is compacted: as recorded, if what was said until then
+// fits the model's window whole; else where it does.
+func (s *suite) points(f *fixtures.Fixture, rec *fixtures.Recording) error {
+	counter, err := model.NewCounter(s.cli.String("model"))
+	if err != nil {
+		return err
+	}
+	room := replay.DefaultWindow * 9 / 10
+	last := rec.LastTurn()
+	fits := func(turn int) bool { return replay.CountAll(counter, rec.Prefix(turn)) <= room }
+	recorded := rec.CompactionPoints()
+	for i := len(recorded) - 1; i >= 0; i-- {
+		if recorded[i] < last {
+			if fits(recorded[i]) {
+				return nil // as recorded
+			}
+			break
+		}
+	}
+	point := annotate.ForkPoint(rec)
+	if point == 0 || !fits(point) || spokenBefore(rec, point) < leastSpoken {
+		point = earlier(rec, room, counter)
+	}
+	if point == 0 {
+		return usageError("the session %s has %d turns and no place to compact it: after some messages of user and agent, with something left to do; take a longer one", f.ConversationID, last)
+	}
+	f.CompactAfter, f.CompactionsExpected = []int{point}, 1
+	return nil
+}
+
+// leastSpoken is how many messages make a conversation that there is something to leave
+// out of.
+const leastSpoken = 4
+
+// spokenBefore counts the messages up to a turn, without the system's.
+func spokenBefore(rec *fixtures.Recording, turn int) int {
+	n := 0
+	for _, m := range rec.Prefix(turn) {
+		if m.Role != fixtures.RoleSystem {
+			n++
+		}
+	}
+	return n
+}
+
+// earlier is the turn of the agent nearest to two thirds of the way, with turns behind it,
+// up to which what was said fits the room; 0 where there is none.
+func earlier(rec *fixtures.Recording, room int, counter replay.Counter) int {
+	best, size, spoken, want, last := 0, 0, 0, rec.LastTurn()*2/3, rec.LastTurn()
+	for i := range rec.Messages {
+		m := &rec.Messages[i]
+		size += counter.Count(*m)
+		if m.Role != fixtures.RoleSystem {
+			spoken++
+		}
+		ends := i+1 < len(rec.Messages) && rec.Messages[i+1].Turn > m.Turn
+		if !ends || size > room || spoken < leastSpoken || m.Turn >= last || m.Role == fixtures.RoleUser {
+			continue
+		}
+		if best == 0 || max(m.Turn-want, want-m.Turn) < max(best-want, want-best) {
+			best = m.Turn
+		}
+	}
+	return best
+}
+
+// items proposes items, and has them confirmed or marks them as proposals.
+func (s *suite) items(base *fixtures.Fixture, rec *fixtures.Recording) (*fixtures.Fixture, error) {
+	last := 0
+	for _, point := range append(rec.CompactionPoints(), base.CompactAfter...) {
+		if len(base.CompactAfter) == 0 || point == base.CompactAfter[0] {
+			last = max(last, point)
+		}
+	}
+	var proposals []annotate.Proposal
+	for _, p := range annotate.Proposals(rec, annotate.Options{}) { // the highest score first
+		if p.Item.Turn <= last && len(proposals) < mostAsked {
+			proposals = append(proposals, p)
+		}
+	}
+	path := s.path(starterSet + "/recordings/" + base.ConversationID + ".jsonl")
+	if s.cli.Bool("yes") {
+		return s.proposed(base, rec, proposals, path)
+	}
+	log := s.path(starterSet + "/" + annotationsDir + "/" + base.ConversationID + ".jsonl")
+	if err := s.folder(filepath.Dir(log)); err != nil {
+		return nil, err
+	}
+	session, err := annotate.OpenSession(log, rec, proposals, annotator(""), time.Now)
+	if err != nil {
+		return nil, err
+	}
+	s.made = append(s.made, log)
+	err = s.ask(session, rec)
+	if err := errors.Join(err, session.Close()); err != nil {
+		return nil, err
+	}
+	f := session.Fixture(*base)
+	f.Title = ""
+	s.said = append(s.said, fmt.Sprintf("%d items and %d checks, each confirmed by you", len(f.MustSurvive), len(f.Checks)))
+	s.next = append(s.next, fmt.Sprintf("doubletake fixtures annotate %s   # goes on with what else was found", shellWord(path)))
+	return f, nil
+}
+
+// ask puts one step after the other before the person, until all is decided or enough is
+// said.
+func (s *suite) ask(session *annotate.Session, rec *fixtures.Recording) error {
+	a := annotation{out: report.Printable(s.cli.App.ErrWriter), rec: rec, session: session}
+	for step := session.Next(); step != nil; step = session.Next() {
+		a.show(step, 1)
+		key, err := s.keys.one("does it bind later turns? [y]es [n]o [q]uit asking: ")
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch key {
+		case 'y', 'Y':
+			err = session.Confirm(step, step.Proposal.Item)
+		case 'n', 'N':
+			err = session.Reject(step)
+		case 'q', 3, 4: // also Ctrl-C and Ctrl-D
+			return nil
+		default:
+			fmt.Fprintf(a.out, "%q is none of the keys\n", key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// proposed takes the proposals as they are, and marks them as such. Checks are left to a
+// person: the agent is held to doing as the reference does.
+func (s *suite) proposed(base *fixtures.Fixture, rec *fixtures.Recording, proposals []annotate.Proposal, path string) (*fixtures.Fixture, error) {
+	dir, err := os.MkdirTemp("", "doubletake-init-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for the proposals: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	for i := range proposals {
+		proposals[i].Checks = nil
+	}
+	session, err := annotate.OpenSession(filepath.Join(dir, "log"), rec, proposals, proposedBy, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	for step := session.Next(); step != nil && err == nil; step = session.Next() {
+		if err = session.Confirm(step, step.Proposal.Item); err != nil {
+			err = session.Reject(step) // it does not hold: no proposal
+		}
+	}
+	if err := errors.Join(err, session.Close()); err != nil {
+		return nil, err
+	}
+	f := session.Fixture(*base)
+	note := unconfirmed{ProposedBy: proposedBy, Items: []string{}}
+	for i := range f.MustSurvive {
+		note.Items = append(note.Items, f.MustSurvive[i].ID)
+	}
+	f.Title = fmt.Sprintf("drafted from %s; %d items proposed, none confirmed", f.ConversationID, len(note.Items))
+	if f.Note, err = json.Marshal(note); err != nil {
+		return nil, err
+	}
+	s.said = append(s.said, fmt.Sprintf("%d items are proposals, which nobody has confirmed", len(note.Items)))
+	s.next = append(s.next, fmt.Sprintf("doubletake fixtures annotate %s   # confirm or reject them", shellWord(path)))
+	return f, nil
+}
