@@ -14,12 +14,27 @@ import (
 
 // Journal is an append-only file of JSON records, one a line, each with a checksum
 // of itself as its last field. A record counts once it is whole and its checksum
-// fits. It is safe for concurrent use.
+// fits. It is safe for concurrent use: what is appended while a commit is on its way to
+// the disk goes there together, in the next one.
 type Journal[T any] struct {
-	mu   sync.Mutex
 	path string
 	file journalFile
-	size int64 // of the whole lines; what lies beyond is torn
+	// names are the contexts that the records name; nil for none.
+	names *Contexts
+
+	mu   sync.Mutex
+	next *commit // gathers what is appended meanwhile; nil for nothing
+
+	// committing is held for a commit, and guards size.
+	committing sync.Mutex
+	size       int64 // of the whole lines; what lies beyond is torn
+}
+
+// commit is the lines that go to the disk together.
+type commit struct {
+	lines []byte
+	done  chan struct{} // closed once they are there, or err says why not
+	err   error
 }
 
 // journalFile is what a journal needs of its file.
@@ -94,19 +109,56 @@ func wholeLength(file io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
+// Names says which contexts the records name: a record counts only once they are on the
+// disk, too. It is to be called before the first Append.
+func (j *Journal[T]) Names(contexts *Contexts) { j.names = contexts }
+
 // Append writes records and returns once they are on disk.
 func (j *Journal[T]) Append(records ...T) error {
-	var buf bytes.Buffer
+	var lines []byte
 	for _, record := range records {
 		line, err := SealLine(record)
 		if err != nil {
 			return fmt.Errorf("journal %s: %w", j.path, err)
 		}
-		buf.Write(line)
+		lines = append(lines, line...)
+	}
+	if len(lines) == 0 {
+		return nil
 	}
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	_, err := j.file.WriteAt(buf.Bytes(), j.size)
+	c := j.next
+	first := c == nil
+	if first {
+		c = &commit{done: make(chan struct{})}
+		j.next = c
+	}
+	c.lines = append(c.lines, lines...)
+	j.mu.Unlock()
+	if !first {
+		<-c.done
+		return c.err
+	}
+	// Whoever came first waits for the commit before and makes this one; until then
+	// others may join it.
+	j.committing.Lock()
+	j.mu.Lock()
+	j.next = nil
+	j.mu.Unlock()
+	c.err = j.write(c.lines)
+	j.committing.Unlock()
+	close(c.done)
+	return c.err
+}
+
+// write brings lines to the disk. The commit is held.
+func (j *Journal[T]) write(lines []byte) error {
+	if j.names != nil {
+		if err := j.names.Sync(); err != nil {
+			return fmt.Errorf("journal %s: %w", j.path, err)
+		}
+	}
+	_, err := j.file.WriteAt(lines, j.size)
 	if err == nil {
 		err = j.file.Sync()
 	}
@@ -116,7 +168,7 @@ func (j *Journal[T]) Append(records ...T) error {
 		_ = j.file.Truncate(j.size)
 		return fmt.Errorf("journal %s: %w; what was finished before is kept, the same command goes on from there", j.path, err)
 	}
-	j.size += int64(buf.Len())
+	j.size += int64(len(lines))
 	return nil
 }
 

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	openai "github.com/sashabaranov/go-openai"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
+)
+
+// askBare asks recorded requests in a loop over the client library and nothing else: what
+// any program that asks them has to take.
+func askBare(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("bare", flag.ContinueOnError)
+	url := flags.String("url", "", "the endpoint")
+	from := flags.String("requests", "", "the requests, one a line")
+	concurrency := flags.Int("concurrency", 32, "requests at once")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	file, err := os.Open(*from)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	config := openai.DefaultConfig("none")
+	config.BaseURL = *url
+	config.HTTPClient = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: *concurrency, MaxConnsPerHost: *concurrency}}
+	client := openai.NewClientWithConfig(config)
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(*concurrency)
+	lines := fixtures.NewLineReader(file)
+	for {
+		line, err := lines.Next()
+		if err == io.EOF {
+			return group.Wait()
+		}
+		if err != nil {
+			return errors.Join(err, group.Wait())
+		}
+		var request openai.ChatCompletionRequest
+		if err := json.Unmarshal(line, &request); err != nil {
+			return errors.Join(fmt.Errorf("reading the request in line %d of %s: %w", lines.Line(), *from, err), group.Wait())
+		}
+		group.Go(func() error {
+			_, err := client.CreateChatCompletion(inner, request)
+			return err
+		})
+	}
+}

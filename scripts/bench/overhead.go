@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+)
+
+// overhead puts the engine and a whole night beside a bare loop that asks the same.
+func (b *bench) overhead(ctx context.Context) error {
+	fixtures := 1000
+	if b.small {
+		fixtures = 250
+	}
+	b.heading("Overhead per model call, beside a bare loop over go-openai that asks the same",
+		"transcript", "answer time", "program", "wall s", "CPU s", "CPU a call, ms", "peak MB", "CPU over the loop's")
+	for _, spec := range []setSpec{{fixtures: fixtures, exchanges: 4, bytes: 800}, {fixtures: fixtures / 4, exchanges: 20, bytes: 64 << 10}} {
+		for _, latency := range []time.Duration{0, 20 * time.Millisecond} {
+			if err := b.overheadAt(ctx, spec, latency); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bench) overheadAt(ctx context.Context, spec setSpec, latency time.Duration) (err error) {
+	set, err := b.made(spec)
+	if err != nil {
+		return err
+	}
+	calls := 2 * spec.fixtures
+	requests := filepath.Join(b.dir, "requests.jsonl")
+	if err := b.record(ctx, set, requests, calls); err != nil {
+		return err
+	}
+	server, err := startMock(ctx, "--offline", "--latency", latency.String())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.close()) }()
+	counted := func(run func() (usage, error)) func() (usage, error) {
+		return func() (usage, error) {
+			u, err := run()
+			if err != nil {
+				return u, err
+			}
+			seen, err := server.stats()
+			if err == nil && seen.Requests != calls {
+				err = fmt.Errorf("the server saw %d requests, want %d", seen.Requests, calls)
+			}
+			return u, err
+		}
+	}
+	own := func(args ...string) func() (usage, error) {
+		return counted(func() (usage, error) {
+			u, _, err := command{args: append([]string{b.self}, args...)}.run(ctx)
+			return u, err
+		})
+	}
+	took, err := alternately(b.runs,
+		own(asBare, "--url", server.url(), "--requests", requests),
+		own(asEngine, "--url", server.url(), "--set", set),
+		counted(func() (usage, error) {
+			return b.night.play(ctx, nightPlan{set: set, url: server.url(), concurrency: 32}, calls)
+		}),
+	)
+	if err != nil {
+		return err
+	}
+	for i, name := range []string{"bare loop", "engine", "whole night"} {
+		u := took[i]
+		b.row(fmt.Sprintf("%d x %d KB", spec.fixtures, (spec.bytes+1023)/1024), latency.String(), name, seconds(u.wall), seconds(u.cpu),
+			fmt.Sprintf("%.2f", 1000*u.cpu/float64(calls)), megabytes(u.rss), times(u.cpu, took[0].cpu))
+	}
+	ratio := took[1].cpu / took[0].cpu
+	b.target(ratio <= 1.3, fmt.Sprintf("engine's CPU a call over the bare loop's, %d KB, %s", (spec.bytes+1023)/1024, latency), "at most 1.3", "%.2f", ratio)
+	return nil
+}
+
+// record writes the requests that a set makes to a file.
+func (b *bench) record(ctx context.Context, set, path string, calls int) (err error) {
+	server, err := startMock(ctx, "--record", path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.close()) }()
+	_, err = b.night.play(ctx, nightPlan{set: set, url: server.url(), concurrency: 32}, calls)
+	return err
+}
