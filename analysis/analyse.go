@@ -47,6 +47,9 @@ func LoadWith(dir string, options Options) (*Night, error) {
 		if options.Verdicts, err = pairing.ReadVerdicts(dir); err != nil {
 			return nil, err
 		}
+		if err := pairing.OfRun(options.Verdicts, record.Run.ID); err != nil {
+			return nil, fmt.Errorf("the verdicts in %s: %w", dir, err)
+		}
 	}
 	return AnalyseWith(record, options)
 }
@@ -119,7 +122,7 @@ type analyser struct {
 func (a *analyser) find() error {
 	r, plan := &a.report, a.record.Run.Plan
 	*r = Report{
-		Version: ReportVersion, Run: a.record.Run.ID, Command: plan.Command, Mode: plan.Settings.Mode.String(), Lineage: plan.Lineage, Arms: plan.Arms,
+		Version: ReportVersion, Run: a.record.Run.ID, Command: plan.Command, Mode: plan.Settings.Mode.String(), Lineage: observed(a.record).Lineage, Arms: plan.Arms,
 		Set: SetCounts{
 			Name: plan.Lineage.SetName, Version: plan.Lineage.SetVersion, Hash: plan.Lineage.SetHash,
 			Fixtures: plan.Fixtures, Items: plan.Items, Decisions: plan.Decisions,
@@ -419,7 +422,8 @@ func (a *analyser) verdict() {
 			r.Control.Pairs.Losses+r.Control.Pairs.Gains, r.Control.Pairs.Scored(), 100**r.Control.Discordant, 100*r.Control.Budget)}, blocking...)
 		return
 	case len(blocking) > 0:
-		r.Verdict, r.Why = Regressed, blocking
+		// What went unscored is no reason, and a reader must know of it all the same.
+		r.Verdict, r.Why = Regressed, append(blocking, a.incomplete()...)
 		return
 	}
 	if why := a.incomplete(); len(why) > 0 {

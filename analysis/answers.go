@@ -58,7 +58,7 @@ func (a *analyser) noteAnswers() {
 		}
 		a.notes = append(a.notes, fmt.Sprintf("the provider's fingerprint changed within the run (%s): %s", purpose, strings.Join(texts, ", ")))
 	}
-	planned := map[string]string{"agent": a.report.Lineage.AgentSent, "judge": a.report.Lineage.JudgeSent}
+	planned := map[string]string{"agent": a.record.Run.Plan.Lineage.AgentSent, "judge": a.record.Run.Plan.Lineage.JudgeSent}
 	otherwise := map[string]int{}
 	for _, x := range a.record.Exchanges() {
 		if x.Sent != "" && x.Sent != planned[x.For] {
@@ -68,6 +68,24 @@ func (a *analyser) noteAnswers() {
 	for _, text := range slices.Sorted(maps.Keys(otherwise)) {
 		a.notes = append(a.notes, fmt.Sprintf("%d answers were asked %s", otherwise[text], text))
 	}
+}
+
+// observed is the plan of a run with how its models were really asked: a parameter that
+// a model refused in the middle of a run makes another lineage than one that it took.
+func observed(record *replay.Record) *replay.Plan {
+	plan := record.Run.Plan
+	for purpose, sent := range map[string]*string{"agent": &plan.Lineage.AgentSent, "judge": &plan.Lineage.JudgeSent} {
+		found := map[string]bool{}
+		for _, x := range record.Exchanges() {
+			if x.For == purpose && x.Sent != "" && x.Sent != *sent {
+				found[x.Sent] = true
+			}
+		}
+		if len(found) > 0 {
+			*sent = strings.Join(slices.Sorted(maps.Keys(found)), "; ")
+		}
+	}
+	return &plan
 }
 
 // varies says why the agent's model may answer equal requests differently while nothing

@@ -23,7 +23,7 @@ type Baseline struct {
 // Against holds the run's candidate against that of an earlier run. Only a baseline of
 // the same lineage arms rows.
 func (n *Night) Against(earlier *Night) Baseline {
-	b := Baseline{Run: earlier.Report.Run, Differences: LineageDifferences(&earlier.Record.Run.Plan, &n.Record.Run.Plan), Gates: []Gate{}}
+	b := Baseline{Run: earlier.Record.Run.ID, Differences: LineageDifferences(observed(earlier.Record), observed(n.Record)), Gates: []Gate{}}
 	if len(b.Differences) > 0 {
 		return b
 	}
@@ -52,6 +52,14 @@ func recall(now, then *float64) Gate {
 	return g
 }
 
+// part names the part of the set that a run plays.
+func part(p *replay.Plan) string {
+	if p.Shard == nil {
+		return "all"
+	}
+	return p.Shard.String()
+}
+
 // LineageDifferences names the parts in which two plans differ such that their results
 // must not be compared. Compactors differ between nights by design.
 func LineageDifferences(a, b *replay.Plan) []string {
@@ -65,6 +73,7 @@ func LineageDifferences(a, b *replay.Plan) []string {
 	differ("set version", a.Lineage.SetVersion, b.Lineage.SetVersion)
 	differ("set hash", a.Lineage.SetHash, b.Lineage.SetHash)
 	differ("fixtures played", a.Fixtures, b.Fixtures)
+	differ("part of the set", part(a), part(b))
 	differ("agent model", a.Lineage.AgentModel, b.Lineage.AgentModel)
 	differ("agent endpoint", a.Lineage.Endpoint, b.Lineage.Endpoint)
 	differ("judge model", a.Lineage.JudgeModel, b.Lineage.JudgeModel)
@@ -76,6 +85,8 @@ func LineageDifferences(a, b *replay.Plan) []string {
 	differ("judge API", a.Lineage.JudgeAPI, b.Lineage.JudgeAPI)
 	differ("what the agent is sent", a.Lineage.AgentSent, b.Lineage.AgentSent)
 	differ("what the judge is sent", a.Lineage.JudgeSent, b.Lineage.JudgeSent)
+	differ("bound of the agent's answers", a.Lineage.AgentMaxTokens, b.Lineage.AgentMaxTokens)
+	differ("bound of the judge's answers", a.Lineage.JudgeMaxTokens, b.Lineage.JudgeMaxTokens)
 	differ("prompt for opaque contexts", a.Lineage.InsidePrompt, b.Lineage.InsidePrompt)
 	differ("injected failure", cmp.Or(a.Lineage.Injected, "none"), cmp.Or(b.Lineage.Injected, "none"))
 	if a.Lineage.Injected != "" && a.Lineage.Injected == b.Lineage.Injected {

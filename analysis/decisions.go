@@ -192,7 +192,8 @@ func contradicted(d *decision) bool { return d.binds && d.verdict == replay.Cont
 func stale(d *decision) bool { return d.verdict == replay.Stale }
 
 // brokenPin is a pinned item whose literal is gone, whatever a judge says of a
-// paraphrase.
+// paraphrase. Where all of its words are there and nobody could be asked whether they
+// still say it, nothing is known to be broken.
 func brokenPin(d *decision) bool {
-	return d.binds && d.item.Pinned && d.judgement != nil && d.verdict != replay.Verbatim
+	return d.binds && d.item.Pinned && d.judgement != nil && d.verdict != replay.Verbatim && (d.verdict != replay.Unjudged || d.judgement.Coverage < 1)
 }

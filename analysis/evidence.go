@@ -166,8 +166,11 @@ func measureJudge(record *replay.Record, s Settings) Judge {
 		Name: record.Run.Plan.Lineage.JudgeModel, Controls: map[replay.ControlKind]ControlCounts{},
 		Confusion: map[replay.Verdict]map[replay.Verdict]int{}, Trusted: true,
 	}
-	right := 0
+	right, silent := 0, 0
 	for _, c := range record.Controls {
+		if c.Verdict == replay.Unjudged {
+			silent++
+		}
 		counts := j.Controls[c.Kind]
 		counts.Asked++
 		if c.Right {
@@ -194,7 +197,11 @@ func measureJudge(record *replay.Record, s Settings) Judge {
 		j.Accuracy = &accuracy
 		if accuracy < s.JudgeAccuracy {
 			j.Trusted = false
-			j.Reason = fmt.Sprintf("it got %d of %d planted controls right, and %.0f%% is wanted: none of its verdicts counts", right, n, 100*s.JudgeAccuracy)
+			unanswered := ""
+			if silent > 0 {
+				unanswered = fmt.Sprintf(" (%d have no answer)", silent)
+			}
+			j.Reason = fmt.Sprintf("it got %d of %d planted controls right%s, and %.0f%% is wanted: none of its verdicts counts", right, n, unanswered, 100*s.JudgeAccuracy)
 		}
 	} else {
 		j.Reason = "no controls were planted"

@@ -83,7 +83,7 @@ func Gather(runs []*Night) (Nights, error) {
 			}
 		}
 		if i > 0 {
-			if d := LineageDifferences(&runs[0].Record.Run.Plan, &n.Record.Run.Plan); len(d) > 0 {
+			if d := LineageDifferences(observed(runs[0].Record), observed(n.Record)); len(d) > 0 {
 				return out, fmt.Errorf("runs %s and %s: %w (%s)", runs[0].Report.Run, n.Report.Run, ErrOtherLineage, d[0])
 			}
 		}

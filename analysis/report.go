@@ -31,8 +31,10 @@ const (
 
 // Report is what a run says. What is undefined is null, with a reason beside it.
 type Report struct {
-	Version int    `json:"version"`
-	Run     string `json:"run"`
+	Version int `json:"version"`
+	// Run is the run's id. It is no part of the stored report, which two runs of equal
+	// results share.
+	Run     string `json:"-"`
 	Command string `json:"command"`
 	// Verdict is what the run says about the change, Why in words.
 	Verdict Verdict  `json:"verdict"`

@@ -17,6 +17,9 @@ type Unfinished struct {
 	// Unjudged counts the compaction decisions of those episodes that nobody was asked
 	// about yet.
 	Unjudged int `json:"unjudged_decisions"`
+	// Shard names the part of the set that the run is, as in "shard 2 of 8". A part has no
+	// verdict of its own.
+	Shard string `json:"shard,omitempty"`
 }
 
 // unfinished looks for what the run was to do and did not; nil where there is nothing.
@@ -50,7 +53,10 @@ func (a *analyser) unfinished() *Unfinished {
 			}
 		}
 	}
-	if u.Episodes == u.OfEpisodes && u.Unjudged == 0 {
+	if plan.Shard != nil {
+		u.Shard = plan.Shard.String()
+	}
+	if u.Episodes == u.OfEpisodes && u.Unjudged == 0 && u.Shard == "" {
 		return nil
 	}
 	return &u
@@ -59,6 +65,9 @@ func (a *analyser) unfinished() *Unfinished {
 // String says it in words.
 func (u *Unfinished) String() string {
 	line := fmt.Sprintf("the run is not finished: %d of %d episodes are played", u.Episodes, u.OfEpisodes)
+	if u.Shard != "" {
+		line = fmt.Sprintf("this is %s, and the verdict is found over all of them (doubletake merge): %d of its %d episodes are played", u.Shard, u.Episodes, u.OfEpisodes)
+	}
 	if u.Unplayed > 0 {
 		line += fmt.Sprintf(", %s unplayed", counted(u.Unplayed, "pair"))
 	}

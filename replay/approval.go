@@ -109,7 +109,7 @@ func (s *speech) assented() bool {
 func (s *speech) touches(message int, about []string) bool {
 	n := 0
 	for _, word := range about {
-		if strings.Contains(string(s.wordings[message]), " "+word) {
+		if strings.Contains(string(s.wording(message)), " "+word) {
 			n++
 		}
 	}

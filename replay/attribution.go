@@ -138,7 +138,7 @@ func (s *speech) misattributed(a attribution) string {
 func (s *speech) noted(what wording) (role string, noted bool) {
 	open := false
 	for i := range s.messages {
-		if !isWritten(&s.messages[i]) || !s.wordings[i].holds(what) {
+		if !isWritten(&s.messages[i]) || !s.wording(i).holds(what) {
 			continue
 		}
 		noted = true
@@ -167,7 +167,7 @@ func (s *speech) quotes(a attribution) bool {
 		return true
 	}
 	for i := range s.messages {
-		if !isWritten(&s.messages[i]) || !s.wordings[i].holds(what) {
+		if !isWritten(&s.messages[i]) || !s.wording(i).holds(what) {
 			continue
 		}
 		for line := range strings.SplitSeq(s.messages[i].Content, "\n") {

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -22,7 +21,7 @@ func leaked(s *speech, output []CompactMessage, instructions string) (counter st
 	for _, m := range anew {
 		text := wordingOf(m.Content)
 		for _, run := range runs(words) {
-			if !text.holds(run) || slices.ContainsFunc(s.wordings, func(w wording) bool { return w.holds(run) }) {
+			if !text.holds(run) || s.said(run) {
 				continue
 			}
 			return fmt.Sprintf("the summariser's instructions stand in the output: %q", strings.TrimSpace(string(run))), true

@@ -67,10 +67,23 @@ type Raw struct {
 	Response []byte `json:"response"`
 }
 
+// maxReply bounds what an answer may hold, in bytes: far more than a model writes at once,
+// and little enough for everything that looks at an episode.
+const maxReply = 8 << 20
+
 // Fault says why an answer is none of the agent's doing: the provider's filter stopped
 // it, or a bound that nobody asked for cut it short. Nil for an answer that counts.
 func (r *Reply) Fault() error {
+	size := len(r.Message.Content)
+	for _, call := range r.Message.ToolCalls {
+		size += len(call.Arguments)
+	}
+	if size > maxReply {
+		return fmt.Errorf("the provider's answer holds %d bytes of text and arguments, and no model writes more than %d", size, maxReply)
+	}
 	switch r.FinishReason {
+	case "pause_turn":
+		return errors.New("the provider paused in the middle of its turn (stop reason pause_turn)")
 	case "content_filter":
 		return errors.New("the provider's content filter stopped the answer")
 	case "length":

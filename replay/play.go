@@ -160,6 +160,7 @@ func (p *player) compact(ctx context.Context) (ran int, atFork []fixtures.Messag
 			return 0, nil, err
 		}
 		p.episode.Compactions = append(p.episode.Compactions, *record)
+		p.logCompaction(ctx, record)
 		if record.Status == Compacted {
 			ran++
 			current, state = out.Messages, out.State

@@ -173,11 +173,13 @@ func changedRole(input, output []CompactMessage) string {
 // changedLanguage compares the language of what was written anew with that of what
 // the two speakers said. Short or mixed texts say nothing.
 func changedLanguage(input, output []CompactMessage) (counter string, known bool) {
-	said, ok := language(input, func(m *CompactMessage) bool { return m.Role != fixtures.RoleTool })
+	// What was written anew comes first: often nothing was, and then the rest need not be
+	// looked at.
+	written, ok := language(output, func(m *CompactMessage) bool { return m.Kind == KindSummary })
 	if !ok {
 		return "", false
 	}
-	written, ok := language(output, func(m *CompactMessage) bool { return m.Kind == KindSummary })
+	said, ok := language(input, func(m *CompactMessage) bool { return m.Role != fixtures.RoleTool })
 	if !ok {
 		return "", false
 	}

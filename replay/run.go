@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -43,6 +44,10 @@ type Run struct {
 	ID      string    `json:"id"`
 	Started time.Time `json:"started"`
 	Plan    Plan      `json:"plan"`
+	// Ended is when a shard came to its end; nil before, and for whole runs.
+	Ended *time.Time `json:"ended,omitempty"`
+	// Merged says which shards a run was put together from; nil for one that was played.
+	Merged *Merged `json:"merged,omitempty"`
 }
 
 // Plan is what a run is to do. Two runs of equal plans are the same run; one goes
@@ -65,6 +70,8 @@ type Plan struct {
 	Replicates int `json:"replicates,omitempty"`
 	// Quarantined names the fixtures that were kept out, with why.
 	Quarantined []string `json:"quarantined,omitempty"`
+	// Shard is the part of the set that the run plays; nil for all of it.
+	Shard *Shard `json:"shard,omitempty"`
 }
 
 // Planned is how often each episode is planned to be played.
@@ -83,20 +90,23 @@ type ArmInfo struct {
 // Lineage is all that a result depends on. Results of different lineages are shown
 // side by side and never compared by a gate.
 type Lineage struct {
-	Program        string        `json:"program"`
-	AgentModel     string        `json:"agent_model"`
-	JudgeModel     string        `json:"judge_model"`
-	JudgePrompt    string        `json:"judge_prompt_sha256"`
-	Endpoint       string        `json:"endpoint"`
-	JudgeEndpoint  string        `json:"judge_endpoint"`
-	Temperature    int           `json:"temperature"`
-	Seed           int           `json:"seed"`
-	SetName        string        `json:"set"`
-	SetVersion     string        `json:"set_version"`
-	SetHash        fixtures.Hash `json:"set_hash"`
-	Vocabulary     string        `json:"token_vocabulary"`
-	VocabularyOwn  bool          `json:"token_vocabulary_exact"`
-	CompactorNames []string      `json:"compactors"`
+	Program       string        `json:"program"`
+	AgentModel    string        `json:"agent_model"`
+	JudgeModel    string        `json:"judge_model"`
+	JudgePrompt   string        `json:"judge_prompt_sha256"`
+	Endpoint      string        `json:"endpoint"`
+	JudgeEndpoint string        `json:"judge_endpoint"`
+	Temperature   int           `json:"temperature"`
+	Seed          int           `json:"seed"`
+	SetName       string        `json:"set"`
+	SetVersion    string        `json:"set_version"`
+	SetHash       fixtures.Hash `json:"set_hash"`
+	Vocabulary    string        `json:"token_vocabulary"`
+	VocabularyOwn bool          `json:"token_vocabulary_exact"`
+	// AgentMaxTokens and JudgeMaxTokens bound one answer; 0 where only the provider does.
+	AgentMaxTokens int      `json:"agent_max_tokens,omitempty"`
+	JudgeMaxTokens int      `json:"judge_max_tokens,omitempty"`
+	CompactorNames []string `json:"compactors"`
 	// UserModel, UserPrompt and UserEndpoint are who simulates the user; empty where the
 	// recorded user speaks.
 	UserModel    string `json:"user_model,omitempty"`
@@ -167,6 +177,9 @@ func (f *Folder) open(plan Plan, set []*fixtures.Fixture, now time.Time) error {
 		if difference != "" {
 			return f.otherPlan(difference)
 		}
+		if difference := shardDifference(run.Plan.Shard, plan.Shard); difference != "" {
+			return f.otherPlan(difference)
+		}
 		there, err := readFixtures(filepath.Join(f.Dir, FixturesFile))
 		if err != nil {
 			return err
@@ -185,7 +198,18 @@ func (f *Folder) otherPlan(difference string) error {
 
 // RunID names a run that begins now: sorted by time, and another one for each run.
 func RunID(now time.Time) string {
-	return now.UTC().Format("20060102T150405Z") + "-" + string(fixtures.HashBytes(fmt.Appendf(nil, "%d %d", now.UnixNano(), os.Getpid())))[:8]
+	return runID(now, fmt.Appendf(nil, "%d %d", now.UnixNano(), os.Getpid()))
+}
+
+// runID names a run by its begin and by what tells it from others of that second.
+func runID(begun time.Time, other []byte) string {
+	return begun.UTC().Format("20060102T150405Z") + "-" + string(fixtures.HashBytes(other))[:8]
+}
+
+// SetEnded notes in a shard's run when it came to its end, or with nil that it goes on.
+func (f *Folder) SetEnded(at *time.Time) error {
+	f.Run.Ended = at
+	return WriteJSON(filepath.Join(f.Dir, RunFile), f.Run)
 }
 
 func (f *Folder) openJournals() (err error) {
@@ -195,8 +219,13 @@ func (f *Folder) openJournals() (err error) {
 	if f.Judgements, err = OpenJournal[*Judgement](filepath.Join(f.Dir, JudgementsFile)); err != nil {
 		return err
 	}
-	f.Controls, err = OpenJournal[*Control](filepath.Join(f.Dir, ControlsFile))
-	return err
+	if f.Controls, err = OpenJournal[*Control](filepath.Join(f.Dir, ControlsFile)); err != nil {
+		return err
+	}
+	f.Episodes.Names(f.Contexts)
+	f.Judgements.Names(f.Contexts)
+	f.Controls.Names(f.Contexts)
+	return nil
 }
 
 // Reopen opens the run in dir for another judge, who is named in the run's lineage
@@ -223,6 +252,12 @@ func Reopen(dir string, judge Lineage) (*Folder, error) {
 	return f, nil
 }
 
+// PlayAgain gives the run the id of the one that it plays again from stored answers.
+func (f *Folder) PlayAgain(id string) error {
+	f.Run.ID = id
+	return WriteJSON(filepath.Join(f.Dir, RunFile), f.Run)
+}
+
 // lockFolder takes the run directory dir for this process.
 func lockFolder(dir string) (*Folder, error) {
 	f := &Folder{Dir: dir, lock: flock.New(filepath.Join(dir, lockFile)), Contexts: NewContexts(filepath.Join(dir, ContextsDir))}
@@ -238,27 +273,25 @@ func lockFolder(dir string) (*Folder, error) {
 
 func (f *Folder) create(plan Plan, set []*fixtures.Fixture, now time.Time) error {
 	f.Run = Run{Version: RunVersion, ID: RunID(now), Started: now.UTC().Truncate(time.Second), Plan: plan}
-	err := fixtures.WriteFileAtomic(filepath.Join(f.Dir, FixturesFile), func(out io.Writer) error {
-		for _, fixture := range set {
-			line, err := SealLine(storedFixture{fixture.Hash, fixture})
-			if err != nil {
-				return err
-			}
-			if _, err := out.Write(line); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if err := writeFixtures(filepath.Join(f.Dir, FixturesFile), set); err != nil {
 		return err
 	}
 	return WriteJSON(filepath.Join(f.Dir, RunFile), f.Run)
 }
 
 type storedFixture struct {
-	Hash    fixtures.Hash     `json:"hash"`
+	Hash fixtures.Hash `json:"hash"`
+	// Path is the fixture's own file, relative to the set; runs of before don't have it.
+	Path    string            `json:"path,omitempty"`
 	Fixture *fixtures.Fixture `json:"fixture"`
+}
+
+func writeFixtures(path string, set []*fixtures.Fixture) error {
+	lines := make([]storedFixture, len(set))
+	for i, f := range set {
+		lines[i] = storedFixture{f.Hash, f.Path, f}
+	}
+	return writeJournal(path, lines)
 }
 
 // Close closes the journals and gives the directory free.
@@ -398,6 +431,8 @@ func lineageDifference(a, b Lineage) string {
 		return fmt.Sprintf("agent asked by %s there, %s now", cmp.Or(a.AgentAPI, "chat"), cmp.Or(b.AgentAPI, "chat"))
 	case a.JudgeAPI != b.JudgeAPI:
 		return fmt.Sprintf("judge asked by %s there, %s now", cmp.Or(a.JudgeAPI, "chat"), cmp.Or(b.JudgeAPI, "chat"))
+	case a.AgentMaxTokens != b.AgentMaxTokens || a.JudgeMaxTokens != b.JudgeMaxTokens:
+		return fmt.Sprintf("answers of agent and judge bounded at %d and %d tokens there, %d and %d now", a.AgentMaxTokens, a.JudgeMaxTokens, b.AgentMaxTokens, b.JudgeMaxTokens)
 	case a.AgentSent != b.AgentSent || a.JudgeSent != b.JudgeSent:
 		return fmt.Sprintf("agent and judge sent %q and %q there, %q and %q now", a.AgentSent, a.JudgeSent, b.AgentSent, b.JudgeSent)
 	case a.InsidePrompt != b.InsidePrompt:
@@ -473,6 +508,9 @@ func ReadRecord(dir string) (*Record, error) {
 		return nil, err
 	}
 	r := &Record{Dir: dir, Run: *run, Contexts: NewContexts(filepath.Join(dir, ContextsDir))}
+	if run.Merged != nil {
+		r.Damaged = run.Merged.Damaged
+	}
 	if r.Fixtures, err = readFixtures(filepath.Join(dir, FixturesFile)); err != nil {
 		return nil, err
 	}
@@ -693,7 +731,10 @@ func readFixtures(path string) ([]*fixtures.Fixture, error) {
 		if stored.Fixture == nil {
 			return nil, &fixtures.SyntaxError{File: path, Line: lines.Line(), Err: errors.New("no fixture in this line")}
 		}
-		stored.Fixture.Hash = stored.Hash
+		stored.Fixture.Hash, stored.Fixture.Path = stored.Hash, stored.Path
 		list = append(list, stored.Fixture)
 	}
 }
+
+// StoredFixtureType is the type of a line of the run's fixtures, for its schema.
+func StoredFixtureType() reflect.Type { return reflect.TypeFor[storedFixture]() }

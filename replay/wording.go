@@ -19,6 +19,14 @@ func wordingOf(text string) wording {
 	inside := false
 	for _, r := range strings.ToLower(text) {
 		switch {
+		case r < unicode.MaxASCII && ('a' <= r && r <= 'z' || '0' <= r && r <= '9'):
+			b.WriteByte(byte(r))
+			inside = true
+		case r < unicode.MaxASCII:
+			if inside {
+				b.WriteByte(' ')
+			}
+			inside = false
 		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai):
 			if inside {
 				b.WriteByte(' ')
@@ -75,11 +83,25 @@ type speech struct {
 }
 
 func speechOf(input []CompactMessage) *speech {
-	s := &speech{messages: input, wordings: make([]wording, len(input))}
-	for i := range input {
-		s.wordings[i] = wordingOf(input[i].Content)
+	return &speech{messages: input, wordings: make([]wording, len(input))}
+}
+
+// wording is that of a message, worked out when it is first asked for.
+func (s *speech) wording(i int) wording {
+	if s.wordings[i] == "" { // that of no words is a space
+		s.wordings[i] = wordingOf(s.messages[i].Content)
 	}
-	return s
+	return s.wordings[i]
+}
+
+// said says whether any message holds the wording.
+func (s *speech) said(what wording) bool {
+	for i := range s.messages {
+		if s.wording(i).holds(what) {
+			return true
+		}
+	}
+	return false
 }
 
 // spoke says whether a message of that role, written ones aside, holds the wording; a
@@ -87,7 +109,7 @@ func speechOf(input []CompactMessage) *speech {
 func (s *speech) spoke(role string, turn int, what wording) bool {
 	for i := range s.messages {
 		m := &s.messages[i]
-		if m.Role == role && !isWritten(m) && (turn <= 0 || m.Turn == turn) && s.wordings[i].holds(what) {
+		if m.Role == role && !isWritten(m) && (turn <= 0 || m.Turn == turn) && s.wording(i).holds(what) {
 			return true
 		}
 	}
@@ -97,7 +119,7 @@ func (s *speech) spoke(role string, turn int, what wording) bool {
 // wrote says whether an earlier compaction wrote the wording down.
 func (s *speech) wrote(what wording) bool {
 	for i := range s.messages {
-		if isWritten(&s.messages[i]) && s.wordings[i].holds(what) {
+		if isWritten(&s.messages[i]) && s.wording(i).holds(what) {
 			return true
 		}
 	}

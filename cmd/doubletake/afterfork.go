@@ -73,7 +73,7 @@ func (n *night) afterFork() (err error) {
 		}
 		endpoint = strings.TrimSuffix(url, "/")
 	}
-	n.user = &simulatedUser{replay.User{Model: asked, Name: cmp.Or(cfg.User.Model, n.settings.Model)}, asked}
+	n.user = &simulatedUser{replay.User{Model: n.asks("user", asked), Name: cmp.Or(cfg.User.Model, n.settings.Model)}, asked}
 	n.lineage.UserModel, n.lineage.UserPrompt, n.lineage.UserEndpoint = n.user.Name, replay.UserPromptSHA256(), endpoint
 	return nil
 }

@@ -127,11 +127,14 @@ func (a *annotation) former(id string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(a.log()); errors.Is(err, fs.ErrNotExist) && len(f.MustSurvive) > 0 {
+	if _, err := os.Stat(a.log()); errors.Is(err, fs.ErrNotExist) && len(f.MustSurvive) > 0 && !proposedAlone(f) {
 		return usageError("%s has %d items that were not confirmed here: edit it by hand, or move it away", path, len(f.MustSurvive))
 	}
 	if strings.HasSuffix(f.Title, fixtures.NoItemsYet) {
 		f.Title = "" // it has some now
+	}
+	if proposedAlone(f) {
+		f.Title, f.Note = "", nil // its items are put before the person now
 	}
 	a.base = f
 	return nil

@@ -32,10 +32,8 @@ func (c *config) validateProviders() error {
 		}
 	}
 	switch {
-	case c.Agent.Provider != providerAnthropic && (c.Agent.MaxTokens != 0 || c.Agent.PromptCache):
-		return errors.New("agent.max_tokens and agent.prompt_cache go with agent.provider: anthropic")
-	case c.judgeProvider() != providerAnthropic && c.Judge.MaxTokens != 0:
-		return errors.New("judge.max_tokens goes with judge.provider: anthropic")
+	case c.Agent.Provider != providerAnthropic && c.Agent.PromptCache:
+		return errors.New("agent.prompt_cache goes with agent.provider: anthropic")
 	case c.Agent.Provider == providerAnthropic && c.Agent.API != "":
 		return errors.New("agent.api goes with agent.provider: openai; Anthropic's has one API")
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,6 +49,8 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // run is the program as a function of its arguments and streams.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stderr, flush := quietOnCI(stderr)
+	defer func() { _ = flush() }() // there is nowhere to say that stderr is gone
 	// Errors quote names and texts from files and flags; progress needs the terminal.
 	raw := stderr
 	stderr = report.Printable(stderr)
@@ -100,6 +103,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		Name:                 "doubletake",
 		Usage:                "is this change to the context compactor safe to merge?",
 		Version:              programVersion(),
+		HideVersion:          true, // the library's flag is called -v, too
 		EnableBashCompletion: true,
 		Suggest:              true,
 		Writer:               stdout,
@@ -120,12 +124,22 @@ Exit codes: 0 nothing blocks; 1 the change is blocked, and nothing else gives 1;
 2 wrong use, bad config or bad input; 3 incomplete: too much went unscored;
 4 inconclusive, only under --strict; 130 interrupted, the same command goes on.`,
 		Commands: []*cli.Command{
-			nightlyCommand(), compareCommand(), reviewCommand(), reportCommand(), gateCommand(), evidenceCommand(), judgeCommand(),
+			nightlyCommand(), compareCommand(), mergeCommand(), reviewCommand(), reportCommand(), gateCommand(), testCommand(), evidenceCommand(), historyCommand(), diffCommand(), explainCommand(), judgeCommand(),
 			importCommand(), scanCommand(), fixturesCommand(), powerCommand(), statsCommand(), cacheCommand(), providerCommand(),
+			initCommand(), doctorCommand(), schemaCommand(), workerCommand(), completionCommand(),
 		},
 	}
 	for _, command := range app.Commands {
 		finish(command, "doubletake "+command.Name)
+	}
+	app.Flags = append([]cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version, with its commit and date", DisableDefaultText: true}}, logFlags(false)...)
+	app.Before = func(c *cli.Context) error {
+		if c.Bool("version") {
+			info, _ := debug.ReadBuildInfo() // nil where the build left none
+			fmt.Fprint(c.App.Writer, buildText(info))
+			return &exitError{code: exitOK}
+		}
+		return nil
 	}
 	app.Action = func(c *cli.Context) error {
 		if c.Args().Present() {
@@ -171,6 +185,8 @@ func nearest(name string, names []string) string {
 // library would take the first for the name of a help topic), lets flags stand after
 // arguments, and makes the errors of all of them wrong use.
 func finish(command *cli.Command, path string) {
+	playing := slices.ContainsFunc(command.Flags, func(f cli.Flag) bool { return f.Names()[0] == "base-url" })
+	command.Flags = append(command.Flags, logFlags(!playing)...)
 	command.OnUsageError = usageOf(path, command.Flags...)
 	if len(command.Subcommands) == 0 {
 		command.HideHelpCommand = true

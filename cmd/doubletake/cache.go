@@ -165,7 +165,7 @@ func (c *cacheConfig) limits() model.TrimLimits {
 // limits it. What the night stored stays.
 func (n *night) trimAtTheEnd(dir string, mode model.CacheMode) {
 	limits := n.config.Cache.limits()
-	if mode != model.CacheWrite || limits == (model.TrimLimits{}) {
+	if n.cluster != nil || mode != model.CacheWrite || limits == (model.TrimLimits{}) {
 		return
 	}
 	n.close = append(n.close, func() error {

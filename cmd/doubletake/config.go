@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 	"github.com/xrash/smetrics"
 
 	"github.com/doubletake-dev/doubletake/analysis"
@@ -28,6 +29,8 @@ const configFile = "doubletake.yaml"
 
 // config is doubletake.yaml.
 type config struct {
+	// Version is that of the file's form; 0 means 1.
+	Version    whole                      `yaml:"version"`
 	Set        string                     `yaml:"set"`
 	Agent      agentConfig                `yaml:"agent"`
 	Judge      judgeConfig                `yaml:"judge"`
@@ -39,9 +42,11 @@ type config struct {
 	Limits     limitsConfig               `yaml:"limits"`
 	Cache      cacheConfig                `yaml:"cache"`
 	Tools      toolsConfig                `yaml:"tools"`
+	Cluster    clusterConfig              `yaml:"cluster"`
 	Prices     map[string]model.Price     `yaml:"prices"` // by model name
 
-	dir string // where the file lies: paths in it are relative to that
+	dir  string // where the file lies: paths in it are relative to that
+	text string // the file as it is
 }
 
 type agentConfig struct {
@@ -151,7 +156,7 @@ type limitsConfig struct {
 	TokensPerMinute   whole `yaml:"tokens_per_minute"`
 	// RequestsInFlight is how many requests may wait for their answer at once.
 	RequestsInFlight whole   `yaml:"requests_in_flight"`
-	MaxCostUSD       float64 `yaml:"max_cost_usd"`
+	MaxCostUSD       dollars `yaml:"max_cost_usd"`
 	// MaxTokens is how many tokens of prompts and answers a night may take in all.
 	MaxTokens whole    `yaml:"max_tokens"`
 	Timeout   duration `yaml:"timeout"`
@@ -175,11 +180,11 @@ type cacheConfig struct {
 type duration time.Duration
 
 // UnmarshalYAML reads a duration.
-func (d *duration) UnmarshalYAML(data []byte) error {
-	text := strings.Trim(strings.TrimSpace(string(data)), `"'`)
+func (d *duration) UnmarshalYAML(node ast.Node) error {
+	text := scalar(node)
 	value, err := time.ParseDuration(text)
 	if err != nil || value <= 0 {
-		return fmt.Errorf("%q is no duration above zero, such as 60s or 2m", text)
+		return misplaced(node, "%.40q is no duration above zero, such as 60s or 2m", text)
 	}
 	*d = duration(value)
 	return nil
@@ -199,8 +204,13 @@ func loadConfig(path string) (*config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the config: %w", err)
 	}
+	return parseConfig(data, path, filepath.Dir(path))
+}
+
+// parseConfig reads a config; path is what errors call it, dir where its paths begin.
+func parseConfig(data []byte, path, dir string) (*config, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	c := config{dir: filepath.Dir(path)}
+	c := config{dir: dir, text: string(data)}
 	if len(strings.TrimSpace(string(data))) > 0 {
 		decoder := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
 		if err := decoder.Decode(&c); err != nil {
@@ -235,13 +245,54 @@ func readSmall(path string) ([]byte, error) {
 type whole int
 
 // UnmarshalYAML reads a whole number.
-func (w *whole) UnmarshalYAML(data []byte) error {
-	n, err := strconv.Atoi(strings.ReplaceAll(strings.TrimSpace(string(data)), "_", ""))
+func (w *whole) UnmarshalYAML(node ast.Node) error {
+	text := scalar(node)
+	n, err := strconv.Atoi(strings.ReplaceAll(text, "_", ""))
 	if err != nil {
-		return fmt.Errorf("%.40q is no whole number", strings.TrimSpace(string(data)))
+		return misplaced(node, "%.40q is no whole number", text)
+	}
+	if n == 0 && slices.Contains(atLeastOne(), place(node)) {
+		return misplaced(node, "0 is no limit of any kind; leave the key out for none")
 	}
 	*w = whole(n)
 	return nil
+}
+
+// atLeastOne lists the keys at which 0 would say something else than what it does, which
+// is to leave the default.
+func atLeastOne() []string {
+	return []string{
+		"limits.concurrency", "limits.requests_per_minute", "limits.tokens_per_minute", "limits.requests_in_flight", "limits.max_tokens", "limits.tries",
+		"agent.window", "agent.step_limit", "agent.max_tokens", "judge.max_tokens", "nightly.replicates", "cache.max_mb",
+	}
+}
+
+// dollars is an amount of money above zero.
+type dollars float64
+
+// UnmarshalYAML reads an amount.
+func (d *dollars) UnmarshalYAML(node ast.Node) error {
+	text := scalar(node)
+	value, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
+	if err != nil || !(value > 0 && value < 1e9) {
+		return misplaced(node, "%.40q is no amount of money above zero; leave the key out for no limit", text)
+	}
+	*d = dollars(value)
+	return nil
+}
+
+// scalar is the text of a value, without its quotes.
+func scalar(node ast.Node) string {
+	return strings.Trim(strings.TrimSpace(node.String()), `"'`)
+}
+
+// place is where a value stands, as in limits.timeout.
+func place(node ast.Node) string { return strings.TrimPrefix(node.GetPath(), "$.") }
+
+// misplaced says what is wrong with a value, and where it stands.
+func misplaced(node ast.Node, format string, args ...any) error {
+	at := node.GetToken().Position
+	return fmt.Errorf("[%d:%d] %s: %s", at.Line, at.Column, place(node), fmt.Sprintf(format, args...))
 }
 
 // explainYAML adds the nearest known key to the parser's error, which has line,
@@ -311,6 +362,9 @@ func knownKeys(t reflect.Type) []string {
 }
 
 func (c *config) validate() error {
+	if err := c.validateForm(); err != nil {
+		return err
+	}
 	if t := c.Agent.Temperature; t != nil && *t != 0 {
 		return fmt.Errorf("agent.temperature: %v; a replay compares two plays and needs 0", *t)
 	}
@@ -357,6 +411,9 @@ func (c *config) validate() error {
 	if err := c.validateUser(); err != nil {
 		return err
 	}
+	if err := c.Cluster.validate(); err != nil {
+		return err
+	}
 	return c.analysis().Validate()
 }
 
@@ -365,7 +422,7 @@ const maxConfirm = 100
 
 // money says what is wrong with prices and limits.
 func (c *config) money() error {
-	amounts := map[string]float64{"limits.max_cost_usd": c.Limits.MaxCostUSD}
+	amounts := map[string]float64{"limits.max_cost_usd": float64(c.Limits.MaxCostUSD)}
 	for name, p := range c.Prices {
 		amounts["prices."+name+".input"], amounts["prices."+name+".output"] = p.Input, p.Output
 		amounts["prices."+name+".cached_input"], amounts["prices."+name+".cache_write"] = p.CachedInput, p.CacheWrite

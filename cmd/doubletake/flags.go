@@ -47,11 +47,11 @@ func jsonFlag() cli.Flag {
 
 // nightFlags are the flags of the commands that play.
 func nightFlags() []cli.Flag {
-	return []cli.Flag{
+	return append(clusterFlags(),
 		stringFlag("config", "read the config `FILE`; default: ./"+configFile+" if there is one", "c"),
 		setFlag(),
 		stringFlag("out", "the run directory, a `DIR`; the same command goes on with what lies there; default: runs/<time>-<id>"),
-		listFlag("output", "also write the report to `FILE`, by its extension .json, .md, .html or .txt (repeatable)", "o"),
+		outputFlag(),
 		stringFlag("base-url", "the OpenAI-compatible endpoint, a `URL` that ends in /v1; default: OPENAI_BASE_URL, else the embedded offline provider"),
 		stringFlag("model", "the agent's model, by `NAME`"),
 		stringFlag("judge-model", "the judge's model, by `NAME`; default: the agent's"),
@@ -63,12 +63,14 @@ func nightFlags() []cli.Flag {
 		stringFlag("stop", "early: stop once harm is certain at the level of the test; never (the default): play everything; `WHEN`"),
 		&cli.IntFlag{Name: "replicates", Usage: "play each episode `N` times; the test takes the means", DefaultText: "1", EnvVars: twin("replicates")},
 		modeFlag(),
+		shardFlag(),
 		injectFlag(),
 		rubricFlag(),
 		allowExecFlag(),
+		dryRunFlag(),
 		jsonFlag(),
 		&cli.BoolFlag{Name: "strict", Usage: "exit with 4 where the result is inconclusive", EnvVars: twin("strict")},
-	}
+	)
 }
 
 // valueFlags are the flags that take a value, for taking flags apart from arguments.

@@ -17,6 +17,7 @@ import (
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/fixtures/recording"
 	"github.com/doubletake-dev/doubletake/fixtures/redact"
+	"github.com/doubletake-dev/doubletake/replay"
 )
 
 func importCommand() *cli.Command {
@@ -57,6 +58,9 @@ func runImport(c *cli.Context) error {
 	}
 	if c.String("out") == "" {
 		return usageError("import wants --out DIR, the folder for the recordings")
+	}
+	if _, err := os.Stat(filepath.Join(c.String("out"), replay.RunFile)); err == nil {
+		return usageError("--out %s holds a run: name another folder for the recordings", c.String("out"))
 	}
 	drafts := c.String("fixtures")
 	if drafts != "auto" && drafts != "all" && drafts != "none" {

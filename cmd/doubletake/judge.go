@@ -57,6 +57,11 @@ func runJudge(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
+	log, err := newLog(c)
+	if err != nil {
+		return err
+	}
+	endpoint.Log = log
 	asker, identity, err := openJudge(c, endpoint)
 	if err != nil {
 		return err
@@ -70,9 +75,9 @@ func runJudge(c *cli.Context) (err error) {
 		return err
 	}
 	asker.BeginRun(folder.Run.ID)
-	progress := newProgress(c.App.ErrWriter, 0)
+	progress := newProgress(progressOut(c, log), 0)
 	examiner := &judge.Judge{
-		Model: asker, Name: c.String("model"), Seed: record.Run.Plan.Settings.Seed,
+		Model: (&night{log: log}).asks("judge", asker), Log: log, Name: c.String("model"), Seed: record.Run.Plan.Settings.Seed,
 		Concurrency: cmp.Or(c.Int("concurrency"), replay.DefaultConcurrency), Controls: c.Int("controls"), Progress: progress.decisions,
 	}
 	err = examiner.Run(c.Context, folder)

@@ -60,6 +60,9 @@ func (n *night) limiters() func(model.Endpoint) *model.Limiter {
 		if byHost[host] == nil {
 			limiter := model.NewLimiter(int(limits.RequestsPerMinute), int(limits.TokensPerMinute))
 			limiter.LimitInFlight(int(limits.RequestsInFlight))
+			if n.cluster != nil {
+				limiter.ShareRates(n.cluster.Limit(host, int(limits.RequestsPerMinute), int(limits.TokensPerMinute)))
+			}
 			byHost[host] = limiter
 			n.close = append(n.close, func() error {
 				if slowed := limiter.Slowed(); slowed > 0 {

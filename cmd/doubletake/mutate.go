@@ -105,6 +105,9 @@ func runMutation(c *cli.Context) (err error) {
 		return usageError("--sample: %d; want a number from 1", c.Int("sample"))
 	}
 	n := &night{command: replay.MutateCommand, cli: c}
+	if n.log, err = newLog(c); err != nil {
+		return err
+	}
 	if n.config, err = loadConfig(c.String("config")); err != nil {
 		return err
 	}
@@ -207,11 +210,11 @@ func (n *night) playMutants(folder *replay.Folder, plan *mutant.Plan, kinds []mu
 	if err := mutants.Write(folder.Dir); err != nil {
 		return err
 	}
-	progress := newProgress(n.cli.App.ErrWriter, len(wanted))
+	progress := newProgress(progressOut(n.cli, n.log), len(wanted))
 	defer progress.done()
 	engine := &replay.Engine{
-		Settings: n.settings, Model: n.agent, Counter: n.counter, NewTools: n.tools().New, Recording: n.set.Recording,
-		Contexts: folder.Contexts, Progress: progress.episode, Drain: n.drain,
+		Settings: n.settings, Model: n.asks("agent", n.agent), Counter: n.counter, NewTools: n.tools().New, Recording: n.set.Recording,
+		Contexts: folder.Contexts, Progress: progress.episode, Drain: n.drain, Log: n.log,
 		Wanted: func(f *fixtures.Fixture, arm string) bool { return wanted[place{f.Hash, arm}] },
 	}
 	if err := engine.Play(n.cli.Context, folder, n.fixtures, n.arms); err != nil {
@@ -222,7 +225,7 @@ func (n *night) playMutants(folder *replay.Folder, plan *mutant.Plan, kinds []mu
 		return err
 	}
 	examiner := &judge.Judge{
-		Model: n.judge, Name: n.judgeAs, Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Controls: n.config.controls(), Progress: progress.decisions, Drain: n.drain,
+		Model: n.asks("judge", n.judge), Name: n.judgeAs, Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Controls: n.config.controls(), Progress: progress.decisions, Drain: n.drain, Log: n.log,
 		Skip: func(e *replay.Episode, c *replay.CompactionRecord) bool {
 			good := record.Episode(replay.Key{Fixture: e.Fixture, Arm: name})
 			return e.Arm != name && good != nil && slices.ContainsFunc(good.Compactions, func(o replay.CompactionRecord) bool {

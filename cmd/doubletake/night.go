@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"github.com/doubletake-dev/doubletake/fixtures/adversarial"
 	"github.com/doubletake-dev/doubletake/pairing"
 	"github.com/doubletake-dev/doubletake/replay"
+	"github.com/doubletake-dev/doubletake/replay/cluster"
 	"github.com/doubletake-dev/doubletake/replay/compact"
 	"github.com/doubletake-dev/doubletake/replay/judge"
 	"github.com/doubletake-dev/doubletake/replay/model"
@@ -69,6 +71,7 @@ type night struct {
 	begun       time.Time // when the run began, or the one that goes on
 	// endpoint is the agent's; openModel reaches another under the same limits.
 	endpoint  model.Endpoint
+	judgeAt   model.Endpoint // the judge's
 	openModel func(model.Endpoint) (*model.Cached, error)
 	user      *simulatedUser // nil where the recorded user speaks
 	// drain is closed when the user wants nothing more to begin.
@@ -78,11 +81,24 @@ type night struct {
 	injection *compact.Injection
 	// injected names the compactors that it reaches.
 	injected []string
+	// shard is the part of the whole set that is played; nil where all of it is.
+	shard *replay.Shard
+	whole []*fixtures.Fixture
+	// cluster is where episodes are played; nil for this process. A player plays for
+	// another process's run.
+	cluster *cluster.Cluster
+	player  bool
+	roles   []role
+	// log is nil where nothing is logged.
+	log *slog.Logger
 }
 
 // runNight plays the roles over the set and reports. It is what nightly and compare share.
 func runNight(c *cli.Context, command string, roles func(*config) ([]role, error)) (err error) {
 	n := &night{command: command, cli: c}
+	if n.log, err = newLog(c); err != nil {
+		return err
+	}
 	if n.config, err = loadConfig(c.String("config")); err != nil {
 		return err
 	}
@@ -92,6 +108,9 @@ func runNight(c *cli.Context, command string, roles func(*config) ([]role, error
 		}
 	}()
 	if err := n.load(); err != nil {
+		return err
+	}
+	if err := n.join(); err != nil {
 		return err
 	}
 	if err := n.connect(c.Context); err != nil {
@@ -104,8 +123,12 @@ func runNight(c *cli.Context, command string, roles func(*config) ([]role, error
 	if err != nil {
 		return err
 	}
+	n.roles = wanted
 	if err := n.prepareArms(wanted); err != nil {
 		return err
+	}
+	if c.Bool("dry-run") {
+		return n.dryRun()
 	}
 	folder, err := n.open()
 	if err != nil {
@@ -114,6 +137,10 @@ func runNight(c *cli.Context, command string, roles func(*config) ([]role, error
 	n.drain = drained(c.Context)
 	if err := n.play(folder); err != nil {
 		return n.stop(folder, err)
+	}
+	if n.shard != nil {
+		now := time.Now().UTC().Truncate(time.Second)
+		return unwritten(c, folder.Dir, errors.Join(folder.SetEnded(&now), folder.Close(), n.finishShard(folder.Dir)))
 	}
 	if err := folder.Close(); err != nil {
 		return unwritten(c, folder.Dir, err)
@@ -174,7 +201,7 @@ func (n *night) load() (err error) {
 			return usageError("--replicates: %d; want 1 to %d", n.replicates, maxConfirm)
 		}
 	}
-	return nil
+	return n.takeShard()
 }
 
 // quarantine takes out the fixtures that are kept out today, and those whose time is over
@@ -254,11 +281,7 @@ func (n *night) connect(ctx context.Context) error {
 }
 
 func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
-	mode, err := model.ParseCacheMode(cmp.Or(n.cli.String("cache"), n.config.Cache.Mode, string(model.CacheWrite)))
-	if err != nil {
-		return usageError("--cache: %w", err)
-	}
-	dir, err := cacheDir(cmp.Or(n.cli.String("cache-dir"), n.config.path(n.config.Cache.Dir)), mode)
+	dir, mode, err := n.cacheOfNight()
 	if err != nil {
 		return err
 	}
@@ -266,16 +289,17 @@ func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
 	if n.counter, err = model.NewCounter(n.settings.Model); err != nil {
 		return err
 	}
-	n.budget = model.NewBudget(n.config.Limits.MaxCostUSD)
+	n.budget = model.NewBudget(float64(n.config.Limits.MaxCostUSD))
 	n.budget.LimitTokens(int(n.config.Limits.MaxTokens))
 	open := func(at model.Endpoint) (*model.Cached, error) {
+		at.Log = n.log
 		client, err := newModelClient(at)
 		if err != nil {
 			return nil, err
 		}
 		n.sayLearnt(client)
 		paid := model.NewBudgeted(model.NewLimited(client, limit(at), n.counter), n.budget, n.config.Prices)
-		cached, err := model.NewCached(paid, client.Identity(), dir, mode)
+		cached, err := n.openCached(paid, client.Identity(), dir, mode)
 		if err != nil {
 			return nil, err
 		}
@@ -285,13 +309,19 @@ func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
 		}
 		return cached, nil
 	}
-	n.endpoint, n.openModel = agent, open
+	n.endpoint, n.judgeAt, n.openModel = agent, judgeAt, open
 	n.trimAtTheEnd(dir, mode)
 	if n.agent, err = open(agent); err != nil {
 		return err
 	}
 	if n.judge, err = open(judgeAt); err != nil {
 		return err
+	}
+	if agent.Anthropic == nil { // its client has a bound of its own
+		n.agent.MaxTokens = int(n.config.Agent.MaxTokens)
+	}
+	if judgeAt.Anthropic == nil {
+		n.judge.MaxTokens = int(n.config.Judge.MaxTokens)
 	}
 	if err := n.priced(); err != nil {
 		return err
@@ -302,6 +332,7 @@ func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
 		Endpoint: identity(agent), JudgeEndpoint: identity(judgeAt), Seed: n.settings.Seed,
 		SetName: filepath.Base(n.set.Name), SetVersion: n.set.Version, SetHash: n.set.Hash,
 		Vocabulary: n.counter.Vocabulary, VocabularyOwn: n.counter.Exact || n.offline,
+		AgentMaxTokens: int(n.config.Agent.MaxTokens), JudgeMaxTokens: int(n.config.Judge.MaxTokens),
 	}
 	n.sentOtherwise(agent, judgeAt)
 	return nil
@@ -404,7 +435,7 @@ func (n *night) compactor(name string) (replay.Compactor, float64, error) {
 // an address, else a command where the name has a slash or more words than one, else a
 // built-in one.
 func (n *night) makeCompactor(name string) (replay.Compactor, float64, error) {
-	options := compact.Options{Model: n.agent, ModelName: n.settings.Model, Counter: n.counter}
+	options := compact.Options{Model: n.asks("compactor", n.agent), ModelName: n.settings.Model, Counter: n.counter}
 	c, ok := n.config.Compactors[name]
 	if !ok {
 		if compact.IsAddress(name) {
@@ -466,6 +497,26 @@ func (n *night) foreign(name string, c compactorConfig) (replay.Compactor, error
 	return compact.NewExec(options)
 }
 
+// recall has a night that may not ask be the one that it plays again, so that its report
+// is that one's, byte for byte; a night that asks is remembered for that.
+func (n *night) recall(folder *replay.Folder, plan replay.Plan) error {
+	if folder.Resumed {
+		return nil
+	}
+	hash, err := fixtures.HashJSON(plan)
+	if err != nil {
+		return err
+	}
+	if run := n.agent.Replayed(hash); run != "" {
+		fmt.Fprintf(n.cli.App.ErrWriter, "run %s is played again from its stored answers; nobody is asked, and the report says what the answers cost then\n", report.Clean(run))
+		return folder.PlayAgain(run)
+	}
+	if err := n.agent.KeepRun(hash, folder.Run.ID); err != nil {
+		fmt.Fprintf(report.Printable(n.cli.App.ErrWriter), "warning: %v\n", err)
+	}
+	return nil
+}
+
 // open makes or reopens the run directory.
 func (n *night) open() (*replay.Folder, error) {
 	settings, err := json.Marshal(n.verdict)
@@ -476,7 +527,7 @@ func (n *night) open() (*replay.Folder, error) {
 	plan := replay.Plan{
 		Command: n.command, Lineage: n.lineage, Settings: n.settings, Arms: n.infos,
 		Fixtures: len(n.fixtures), Items: part.Items(), Decisions: part.Decisions(), Analysis: settings,
-		Replicates: n.replicates, Quarantined: n.quarantined,
+		Replicates: n.replicates, Quarantined: n.quarantined, Shard: n.shard,
 	}
 	now := time.Now()
 	dir := n.cli.String("out")
@@ -487,7 +538,18 @@ func (n *night) open() (*replay.Folder, error) {
 	if err != nil {
 		return nil, unwritten(n.cli, dir, err)
 	}
+	if folder.Run.Ended != nil {
+		if err := folder.SetEnded(nil); err != nil { // it goes on
+			return nil, errors.Join(err, folder.Close())
+		}
+	}
+	if err := n.recall(folder, plan); err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
 	n.begun = folder.Run.Started
+	if n.log != nil {
+		n.log.Info("run directory is open", "dir", dir, "run", folder.Run.ID, "resumed", folder.Resumed, "fixtures", len(n.fixtures), "arms", len(n.arms))
+	}
 	asked := []*model.Cached{n.agent, n.judge}
 	if n.user != nil {
 		asked = append(asked, n.user.asked)
@@ -514,7 +576,7 @@ func (n *night) open() (*replay.Folder, error) {
 // end, what is finished is reported.
 func (n *night) stop(folder *replay.Folder, cause error) error {
 	err := errors.Join(n.stopped(folder, cause), folder.Close())
-	if errors.Is(cause, replay.ErrInterrupted) && n.cli.Context.Err() == nil {
+	if errors.Is(cause, replay.ErrInterrupted) && n.cli.Context.Err() == nil && n.shard == nil {
 		if _, err := n.report(folder.Dir); err != nil {
 			fmt.Fprintf(report.Printable(n.cli.App.ErrWriter), "no report of what is finished: %v\n", err)
 		}
@@ -549,15 +611,14 @@ func (n *night) report(dir string) (*analysis.Night, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range list(n.cli, "output") {
-		if err := writeReport(path, found); err != nil {
-			return nil, err
-		}
+	if err := writeOutputs(n.cli, found, nil); err != nil {
+		return nil, err
 	}
+	addSummary(n.cli, found)
 	if n.cli.Bool("json") {
 		err = report.JSON(n.cli.App.Writer, found.Report)
 	} else {
-		err = report.Text(n.cli.App.Writer, found.Report, terminalStyle(n.cli))
+		err = printOnCI(n.cli, found, n.setFolder(), func(out io.Writer) error { return report.Text(out, found.Report, terminalStyle(n.cli)) })
 		fmt.Fprintf(n.cli.App.ErrWriter, "\nrun directory: %s\nnext: doubletake review list %s\n", dir, dir)
 	}
 	return found, err
@@ -571,10 +632,11 @@ func writeFindings(dir string) (*analysis.Night, error) {
 	}
 	err = errors.Join(
 		pairing.WriteLines(filepath.Join(dir, replay.PairsFile), found.Pairs),
-		pairing.WriteLines(filepath.Join(dir, replay.QueueFile), found.Queue),
+		pairing.WriteQueue(dir, found.Queue),
 		writeReport(filepath.Join(dir, "report.json"), found),
 		writeReport(filepath.Join(dir, "report.md"), found),
 		writeReport(filepath.Join(dir, "report.html"), found),
+		writeReport(filepath.Join(dir, "junit.xml"), found),
 	)
 	return found, err
 }

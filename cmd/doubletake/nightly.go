@@ -20,6 +20,7 @@ on the set that ships with the program and the embedded offline provider.
    doubletake nightly --out night
    doubletake nightly --candidate keep-ends
    doubletake nightly --mode step
+   doubletake nightly --shard 2/8 --out shard-2
    doubletake nightly -c doubletake.yaml -o report.md --json > report.json`,
 		Flags: append(nightFlags(),
 			stringFlag("candidate", "the compactor under test: a `NAME` of the config, a built-in one, or a command; default without a config: summarize"),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -13,31 +14,44 @@ import (
 // play plays the sessions in their order, plays again what must be confirmed, and has
 // the items judged.
 func (n *night) play(folder *replay.Folder) error {
-	progress := newProgress(n.cli.App.ErrWriter, len(n.fixtures)*len(n.arms)*folder.Run.Plan.Planned())
+	progress := newProgress(progressOut(n.cli, n.log), len(n.fixtures)*len(n.arms)*folder.Run.Plan.Planned())
 	defer progress.done()
 	engine := &replay.Engine{
-		Settings: n.settings, Model: n.agent, Counter: n.counter, NewTools: n.tools().New,
+		Settings: n.settings, Model: n.asks("agent", n.agent), Counter: n.counter, NewTools: n.tools().New,
 		Recording: n.set.Recording, Contexts: folder.Contexts, Progress: progress.episode,
-		User: n.simulated(), Drain: n.drain,
+		User: n.simulated(), Drain: n.drain, Log: n.log,
 	}
 	n.progress = progress
-	if err := n.playSessions(engine, folder); err != nil {
-		return err
+	if len(n.fixtures) == 0 {
+		return nil // a shard that no session fell to
 	}
-	if err := n.confirm(engine, folder); err != nil {
+	if err := n.playEpisodes(engine, folder); err != nil {
 		return err
 	}
 	examiner := &judge.Judge{
-		Model: n.judge, Name: n.judgeAs, Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Controls: n.config.controls(), Progress: progress.decisions,
-		Drain: n.drain,
+		Model: n.asks("judge", n.judge), Name: n.judgeAs, Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Controls: n.config.controls(), Progress: progress.decisions,
+		Drain: n.drain, Whole: n.stated(engine), Log: n.log,
 	}
 	if n.endpoint.Responses {
-		examiner.Insider, examiner.InsiderName = n.agent, n.settings.Model
+		examiner.Insider, examiner.InsiderName = n.asks("judge", n.agent), n.settings.Model
 	}
 	if err := examiner.Run(n.cli.Context, folder); err != nil {
 		return err
 	}
 	return n.rate(folder, progress)
+}
+
+// playEpisodes plays the sessions and what must be confirmed, here or in the cluster.
+func (n *night) playEpisodes(engine *replay.Engine, folder *replay.Folder) error {
+	done, err := n.lead(engine, folder)
+	if err != nil {
+		return err
+	}
+	err = n.playSessions(engine, folder)
+	if err == nil {
+		err = n.confirm(engine, folder)
+	}
+	return errors.Join(err, done())
 }
 
 // playSessions plays all sessions, or as many as it takes for harm to be certain. The

@@ -8,7 +8,6 @@ import (
 
 	"github.com/doubletake-dev/doubletake/analysis"
 	"github.com/doubletake-dev/doubletake/analysis/plot"
-	"github.com/doubletake-dev/doubletake/fixtures"
 )
 
 // writePlots draws a run into a folder: each figure as SVG and PNG, for a light and a
@@ -26,7 +25,7 @@ func writePlots(dir string, r *analysis.Report) ([]string, error) {
 		for _, theme := range plot.Themes() {
 			for _, format := range []plot.Format{plot.SVG, plot.PNG} {
 				path := filepath.Join(dir, fmt.Sprintf("%s-%s.%s", figure.name, theme, format))
-				err := fixtures.WriteFileAtomic(path, func(out io.Writer) error { return figure.Write(out, format, theme) })
+				err := writeNamed(path, func(out io.Writer) error { return figure.Write(out, format, theme) })
 				if err != nil {
 					return files, fmt.Errorf("drawing %s: %w", figure.name, err)
 				}

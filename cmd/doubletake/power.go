@@ -13,7 +13,6 @@ import (
 	"github.com/doubletake-dev/doubletake/analysis"
 	"github.com/doubletake-dev/doubletake/analysis/plot"
 	"github.com/doubletake-dev/doubletake/analysis/report"
-	"github.com/doubletake-dev/doubletake/fixtures"
 )
 
 func powerCommand() *cli.Command {
@@ -84,7 +83,7 @@ func runPower(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := fixtures.WriteFileAtomic(path, func(out io.Writer) error { return figure.Write(out, format, theme) }); err != nil {
+		if err := writeNamed(path, func(out io.Writer) error { return figure.Write(out, format, theme) }); err != nil {
 			return fmt.Errorf("writing the plot: %w", err)
 		}
 	}

@@ -17,7 +17,7 @@ func (n *night) rate(folder *replay.Folder, progress *progress) error {
 		return nil
 	}
 	rater := &rubric.Rater{
-		Agent: n.agent, Judge: n.judge, AgentModel: n.settings.Model, JudgeModel: n.judgeAs,
+		Agent: n.asks("rubric answer", n.agent), Judge: n.asks("rubric grade", n.judge), AgentModel: n.settings.Model, JudgeModel: n.judgeAs,
 		Seed: n.settings.Seed, Concurrency: n.settings.Concurrency, Progress: progress.probes, Drain: n.drain,
 	}
 	return rater.Run(n.cli.Context, folder)

@@ -155,7 +155,7 @@ func (c *Anthropic) Complete(ctx context.Context, request *replay.Request) (*rep
 	if err != nil {
 		return nil, fmt.Errorf("asking model %s: %w: %w", request.Model, ErrConversation, err)
 	}
-	again := retrying{c.endpoint.Tries, c.endpoint.MaxWait, c.pause}
+	again := c.endpoint.retrying(c.pause)
 	for {
 		sends := c.sendsTemperature(request.Model)
 		params.Temperature = param.Opt[float64]{}

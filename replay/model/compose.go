@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
@@ -36,12 +38,43 @@ func (x *exchange) compose(body []byte) ([]byte, error) {
 		}
 		messages[i] = message
 	}
-	list, err := fixtures.MarshalPlain(messages)
-	if err != nil {
-		return nil, fmt.Errorf("composing the request: %w", err)
+	return joined(fields, messages)
+}
+
+// joined puts a request together again, with its fields in order. Its parts are JSON
+// without white space already, so that they are copied as they are.
+func joined(fields map[string]json.RawMessage, messages []json.RawMessage) ([]byte, error) {
+	size := 2
+	for name, value := range fields {
+		size += len(name) + len(value) + 4
 	}
-	fields["messages"] = list
-	return fixtures.MarshalPlain(fields)
+	for _, message := range messages {
+		size += len(message) + 1
+	}
+	buf := append(make([]byte, 0, size), '{')
+	for i, name := range slices.Sorted(maps.Keys(fields)) {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		key, err := fixtures.MarshalPlain(name)
+		if err != nil {
+			return nil, fmt.Errorf("composing the request: %w", err)
+		}
+		buf = append(append(buf, key...), ':')
+		if name != "messages" {
+			buf = append(buf, fields[name]...)
+			continue
+		}
+		buf = append(buf, '[')
+		for k, message := range messages {
+			if k > 0 {
+				buf = append(buf, ',')
+			}
+			buf = append(buf, message...)
+		}
+		buf = append(buf, ']')
+	}
+	return append(buf, '}'), nil
 }
 
 // composeFields sets what stands beside the messages.

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"time"
 )
@@ -42,6 +43,17 @@ type Endpoint struct {
 	// Quirks are what the user says of models, by name. They go before what is known of
 	// a model.
 	Quirks map[string]Quirks
+	// Log hears of every further try of a call; nil for nobody.
+	Log *slog.Logger
+}
+
+// retrying is how often a call to the endpoint is tried again.
+func (e *Endpoint) retrying(pause func(time.Duration) time.Duration) retrying {
+	r := retrying{tries: e.Tries, maxWait: e.MaxWait, pause: pause}
+	if e.Log != nil {
+		r.log = e.Log.With("endpoint", e.Identity)
+	}
+	return r
 }
 
 // The defaults of an [Endpoint].

@@ -35,6 +35,8 @@ type ProviderError struct {
 	Parameter string
 	// broken marks an answer that is no answer, which another try may mend.
 	broken bool
+	// spent says that the account, not the moment, has no room: no waiting helps.
+	spent bool
 }
 
 func (e *ProviderError) Error() string {
@@ -50,7 +52,7 @@ func (e *ProviderError) Unwrap() error { return e.Kind }
 
 // Temporary says whether another try may help.
 func (e *ProviderError) Temporary() bool {
-	if e.Kind != nil {
+	if e.Kind != nil || e.spent {
 		return false
 	}
 	switch e.Status {
@@ -62,7 +64,7 @@ func (e *ProviderError) Temporary() bool {
 
 // slowDown says that the provider wants fewer requests.
 func (e *ProviderError) slowDown() bool {
-	return e.Status == http.StatusTooManyRequests || e.Status == statusOverloaded || e.Status == http.StatusServiceUnavailable && e.RetryAfter > 0
+	return e.Status == http.StatusTooManyRequests && !e.spent || e.Status == statusOverloaded || e.Status == http.StatusServiceUnavailable && e.RetryAfter > 0
 }
 
 // statusOverloaded is what some providers answer where others answer 503.
@@ -105,6 +107,7 @@ func (w *wire) fault(response *http.Response, raw json.RawMessage, answer []byte
 	if e.Message = w.excerpt(answer); said {
 		e.Message = cut(w.keys.text(shape.Message), 1000)
 	}
+	e.spent = shape.code() == "insufficient_quota" || shape.Type == "insufficient_quota"
 	if response.StatusCode == http.StatusOK {
 		e.broken = true
 		if status, err := strconv.Atoi(shape.code()); err == nil && status >= 400 && status < 600 {

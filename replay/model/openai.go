@@ -27,6 +27,7 @@ type Client struct {
 	pause func(time.Duration) time.Duration
 
 	mu     sync.Mutex
+	known  map[string]Quirks // by model, what is known beforehand
 	learnt map[string]Quirks // by model
 	heard  []string          // what was learnt, in words
 }
@@ -44,6 +45,7 @@ func NewClient(endpoint Endpoint) (*Client, error) {
 	return &Client{
 		endpoint: endpoint, wire: carrier, api: openai.NewClientWithConfig(config),
 		pause:  func(wait time.Duration) time.Duration { return wait },
+		known:  map[string]Quirks{},
 		learnt: map[string]Quirks{},
 	}, nil
 }
@@ -55,8 +57,11 @@ func (c *Client) Identity() string { return c.endpoint.Identity }
 // [Cached.Dialect]. What was learnt meanwhile is no part of it, for it follows from the
 // endpoint and the model, and another process begins without it: [replay.Reply.Sent] has it.
 func (c *Client) Dialect(request *replay.Request) string {
-	dialect := c.endpoint.QuirksOf(request.Model).String()
-	if thoughts := c.reasoning(request, c.endpoint.QuirksOf(request.Model)); len(thoughts) > 0 {
+	c.mu.Lock()
+	quirks := c.knownQuirks(request.Model)
+	c.mu.Unlock()
+	dialect := quirks.String()
+	if thoughts := c.reasoning(request, quirks); len(thoughts) > 0 {
 		hash, err := fixtures.HashJSON(thoughts)
 		if err != nil {
 			return dialect // a list of texts is what JSON can hold
@@ -93,7 +98,7 @@ func (c *Client) Complete(ctx context.Context, request *replay.Request) (*replay
 }
 
 func (c *Client) retrying() retrying {
-	return retrying{c.endpoint.Tries, c.endpoint.MaxWait, c.pause}
+	return c.endpoint.retrying(c.pause)
 }
 
 // quirksNow are the quirks of a model with what was learnt.
@@ -103,7 +108,17 @@ func (c *Client) quirksNow(model string) Quirks {
 	if q, ok := c.learnt[model]; ok {
 		return q
 	}
-	return c.endpoint.QuirksOf(model)
+	return c.knownQuirks(model)
+}
+
+// knownQuirks are the quirks of a model before anything was learnt. The lock is held.
+func (c *Client) knownQuirks(model string) Quirks {
+	q, ok := c.known[model]
+	if !ok {
+		q = c.endpoint.QuirksOf(model)
+		c.known[model] = q
+	}
+	return q
 }
 
 // learn adapts to a refused parameter, and says whether there is anything new to try

@@ -197,7 +197,7 @@ func TestAnswersWithCalls(t *testing.T) {
 }
 
 func TestARefusalIsAnAnswer(t *testing.T) {
-	p := serve(t, answers(answer(200, `{"choices":[{"message":{"role":"assistant","content":null,"refusal":"I can't"}}]}`)))
+	p := serve(t, answers(answer(200, `{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":null,"refusal":"I can't"}}]}`)))
 	client, _ := connect(t, Endpoint{BaseURL: p.URL})
 	if reply, err := client.Complete(t.Context(), ask("m")); err != nil || reply.Message.Content != "I can't" {
 		t.Errorf("%+v, %v", reply, err)
@@ -238,6 +238,9 @@ func TestFaultsOfTheProvider(t *testing.T) {
 		{name: "408 and 409", handle: answers(answer(408, ""), answer(409, ""), ok), asked: 3},
 		{name: "500s without end", handle: answers(answer(500, `{"error":{"message":"overloaded"}}`)), asked: 4, err: "the provider answered 500 Internal Server Error: overloaded"},
 		{name: "429 without end", handle: answers(answer(429, `{"error":{"message":"quota"}}`, "Retry-After", "1")), asked: 4, err: "429 Too Many Requests: quota"},
+		{name: "429 of a spent account", handle: answers(answer(429, `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`, "Retry-After", "1")), asked: 1, err: "exceeded your current quota"},
+		{name: "200 without an end", handle: answers(answer(200, `{"choices":[{"message":{"role":"assistant","content":"hel"}}]}`)), asked: 4, err: "no finish_reason"},
+		{name: "200 with a null end, then success", handle: answers(answer(200, `{"choices":[{"finish_reason":null,"message":{"role":"assistant","content":"hel"}}]}`), ok), asked: 2},
 		{name: "HTML with 200", handle: answers(answer(200, "<html><body>Sign in</body></html>")), asked: 4, err: `: "<html><body>Sign in`},
 		{name: "HTML, then success", handle: answers(answer(200, "<html>"), ok), asked: 2},
 		{name: "an empty body with 200", handle: answers(answer(200, "")), asked: 4, err: "(an empty body)"},

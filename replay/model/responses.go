@@ -71,7 +71,7 @@ func (c *Responses) Complete(ctx context.Context, request *replay.Request) (*rep
 	if err != nil {
 		return nil, fmt.Errorf("asking model %s: %w", request.Model, err)
 	}
-	again := retrying{c.endpoint.Tries, c.endpoint.MaxWait, c.pause}
+	again := c.endpoint.retrying(c.pause)
 	reply, err := retried(ctx, again, func(ctx context.Context) (*replay.Reply, error) { return c.once(ctx, body) })
 	if err != nil {
 		return nil, fmt.Errorf("asking model %s: %w", request.Model, explain(err))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -16,14 +17,19 @@ type retrying struct {
 	maxWait time.Duration
 	// pause may change how long is waited; tests don't wait.
 	pause func(time.Duration) time.Duration
+	// log hears of every further try; nil for nobody.
+	log *slog.Logger
 }
 
 // retried calls until an answer comes, the error is one that no other try mends, or the
-// tries are used up. Each try waits for its turn where the context carries a limiter's
+// tries are used up. A try that is sent away because there are too many does not count
+// while others get their answers: then it is the rate that is too high, which the limiter
+// mends, and no provider that is down. Each try waits for its turn where the context carries a limiter's
 // ticket, and tells the limiter how it ended.
 func retried[T any](ctx context.Context, r retrying, call func(context.Context) (T, error)) (T, error) {
 	waits := r.waits()
 	turn := ticketOf(ctx)
+	served := turn.served()
 	for try := uint(1); ; try++ {
 		var none T
 		if err := turn.ready(ctx); err != nil {
@@ -34,15 +40,23 @@ func retried[T any](ctx context.Context, r retrying, call func(context.Context) 
 		if err == nil {
 			return value, nil
 		}
-		if ctx.Err() != nil || !temporary(err) || try >= r.tries {
-			return none, err
-		}
 		waits.asked = 0
 		var provider *ProviderError
 		if errors.As(err, &provider) {
 			waits.asked = min(provider.RetryAfter, r.maxWait)
+			if now := turn.served(); provider.slowDown() && now > served {
+				served = now
+				try--
+			}
 		}
-		if !sleep(ctx, waits.NextBackOff()) {
+		if ctx.Err() != nil || !temporary(err) || try >= r.tries {
+			return none, err
+		}
+		wait := waits.NextBackOff()
+		if r.log != nil {
+			r.log.WarnContext(ctx, "model is asked again", append([]any{"try", try + 1, "of", r.tries, "wait", wait}, faultAttributes(err)...)...)
+		}
+		if !sleep(ctx, wait) {
 			return none, fmt.Errorf("%w (waiting to try again after: %w)", context.Cause(ctx), err)
 		}
 	}

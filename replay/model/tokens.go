@@ -2,10 +2,13 @@ package model
 
 import (
 	"fmt"
+	"iter"
+	"strings"
 	"sync"
 	"unicode"
 
 	"github.com/tiktoken-go/tokenizer"
+	"github.com/zeebo/xxh3"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
@@ -20,8 +23,13 @@ type Counter struct {
 	Exact      bool
 
 	mu     sync.Mutex
-	counts map[fixtures.Hash]int
+	counts map[uint64]int // by the hash of a message
+	words  map[string]int // by what [words] yields
 }
+
+// mostCounts bounds the counts that are remembered: a message is counted again and again
+// while its conversation is played, and not after.
+const mostCounts = 1 << 17
 
 // perMessage is what the protocol adds around each message, as OpenAI documents it
 // for its chat models.
@@ -37,24 +45,77 @@ func NewCounter(modelName string) (*Counter, error) {
 			return nil, fmt.Errorf("loading the vocabulary for token counts: %w", err)
 		}
 	}
-	return &Counter{codec: codec, Vocabulary: codec.GetName(), Exact: exact, counts: map[fixtures.Hash]int{}}, nil
+	return &Counter{codec: codec, Vocabulary: codec.GetName(), Exact: exact, counts: map[uint64]int{}, words: map[string]int{}}, nil
 }
 
 // Count returns the tokens of a message, its calls included.
 func (c *Counter) Count(m fixtures.Message) int {
-	text := m.Role + "\n" + m.Content
+	key := xxh3.HashStringSeed(m.Content, xxh3.HashString(m.Role))
 	for _, call := range m.ToolCalls {
-		text += "\n" + call.Name + string(call.Arguments)
+		key = xxh3.HashSeed(call.Arguments, xxh3.HashStringSeed(call.Name, key))
 	}
-	key := fixtures.HashBytes([]byte(text))
 	c.mu.Lock()
 	n, ok := c.counts[key]
 	c.mu.Unlock()
 	if ok {
 		return n
 	}
+	var b strings.Builder
+	b.WriteString(m.Role + "\n" + m.Content)
+	for _, call := range m.ToolCalls {
+		b.WriteString("\n" + call.Name)
+		b.Write(call.Arguments)
+	}
+	text := b.String()
 	n = perMessage
-	for _, part := range splitRuns(text) {
+	for part := range words(text) {
+		n += c.countWord(part)
+	}
+	c.mu.Lock()
+	if len(c.counts) >= mostCounts {
+		clear(c.counts)
+	}
+	c.counts[key] = n
+	c.mu.Unlock()
+	return n
+}
+
+// The bounds of the words whose counts are remembered.
+const (
+	mostWords   = 1 << 15
+	longestWord = 32 // bytes
+)
+
+// words cuts a text before each space that a lower-case ASCII letter follows. All the
+// vocabularies cut there, too: such a space begins a piece, whatever stands before it. So
+// the parts have as many tokens as the whole, and most of them are words that came before.
+func words(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		start := 0
+		for i := 1; i < len(text)-1; i++ {
+			if text[i] == ' ' && 'a' <= text[i+1] && text[i+1] <= 'z' {
+				if !yield(text[start:i]) {
+					return
+				}
+				start = i
+			}
+		}
+		yield(text[start:])
+	}
+}
+
+func (c *Counter) countWord(word string) int {
+	short := len(word) <= longestWord
+	if short {
+		c.mu.Lock()
+		n, ok := c.words[word]
+		c.mu.Unlock()
+		if ok {
+			return n
+		}
+	}
+	n := 0
+	for _, part := range splitRuns(word) {
 		tokens, err := c.codec.Count(part)
 		if err != nil {
 			// The codec fails on nothing that is text; a rough count is better than none.
@@ -62,9 +123,14 @@ func (c *Counter) Count(m fixtures.Message) int {
 		}
 		n += tokens
 	}
-	c.mu.Lock()
-	c.counts[key] = n
-	c.mu.Unlock()
+	if short {
+		c.mu.Lock()
+		if len(c.words) >= mostWords {
+			clear(c.words)
+		}
+		c.words[strings.Clone(word)] = n
+		c.mu.Unlock()
+	}
 	return n
 }
 

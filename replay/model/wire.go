@@ -186,6 +186,18 @@ func (w *wire) completion(response *http.Response, answer []byte) error {
 		return w.fault(response, shape.Error, answer)
 	case len(shape.Choices) == 0:
 		return w.broken(response, "the answer has no choices: "+w.excerpt(answer))
+	case unended(shape.Choices[0]):
+		return w.broken(response, "the answer does not say that it came to its end (no finish_reason): "+w.excerpt(answer))
 	}
 	return nil
+}
+
+// unended says that a choice is one, and does not say how it ended. What has another
+// shape is the library's to refuse.
+func unended(choice json.RawMessage) bool {
+	var shape struct {
+		FinishReason string                     `json:"finish_reason"`
+		Message      map[string]json.RawMessage `json:"message"`
+	}
+	return json.Unmarshal(choice, &shape) == nil && shape.Message != nil && shape.FinishReason == ""
 }
