@@ -1,9 +1,14 @@
 package command_test
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -73,5 +78,44 @@ func TestKillGroup(t *testing.T) {
 	}
 	if err := cmd.Wait(); err == nil {
 		t.Error("it ended well")
+	}
+}
+
+// TestWhatLeavesItsGroupIsKilled: a process in a session of its own goes with the command.
+func TestWhatLeavesItsGroupIsKilled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells such processes apart")
+	}
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("no setsid here")
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "setsid sh -c 'echo $$; exec sleep 1000' & wait")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	command.OwnGroup(cmd)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.KillGroup(cmd); err != nil {
+		t.Fatal(err)
+	}
+	// The pipe ends only when nobody holds it any more.
+	if _, err := io.Copy(io.Discard, out); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(state), ") Z ") {
+		t.Errorf("process %d is still there: %s", pid, state)
 	}
 }

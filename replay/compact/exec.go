@@ -53,7 +53,7 @@ const (
 // Exec is a compactor that is a command: at every compaction it runs, reads the
 // request as one JSON object on stdin and prints its answer as one JSON object.
 // What goes wrong with it, from a bad exit status to a hang, is its [replay.Failed]. What it
-// started and left running is killed with it, but for what left its process group; how much
+// started and left running is killed with it, on Linux also what left its process group; how much
 // memory it takes is not bounded.
 type Exec struct {
 	driver
