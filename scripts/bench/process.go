@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os/exec"
 	"slices"
-	"syscall"
 	"time"
 )
 
@@ -43,9 +42,7 @@ func (c command) run(ctx context.Context) (usage, []byte, error) {
 		return u, nil, fmt.Errorf("running %v: %w\n%s", c.args, err, tail(problems.Bytes()))
 	}
 	u.cpu = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
-	if taken, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		u.rss = float64(taken.Maxrss) / 1024 // in KB on Linux
-	}
+	u.rss = peakMemory(cmd.ProcessState)
 	return u, out.Bytes(), nil
 }
 
