@@ -168,7 +168,10 @@ func TestRequestsInFlightAreBounded(t *testing.T) {
 			var group sync.WaitGroup
 			for range 40 {
 				group.Go(func() {
-					if _, err := l.Complete(t.Context(), ask("m")); err != nil && n < 37 {
+					_, err := l.Complete(t.Context(), ask("m"))
+					mu.Lock()
+					defer mu.Unlock()
+					if err != nil && n < 37 {
 						t.Error(err)
 					}
 				})

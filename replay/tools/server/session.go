@@ -63,8 +63,8 @@ func open(ctx context.Context, spec tools.Server, transport mcp.Transport, p *pr
 		err = s.list(limited)
 	}
 	if err != nil {
-		err = s.explain(limited, err)
-		return nil, errors.Join(err, s.Close())
+		closing := s.Close() // first, so that all that it said on stderr has come
+		return nil, errors.Join(s.explain(limited, err), closing)
 	}
 	return s, nil
 }
