@@ -35,7 +35,8 @@ func main() {
 	}
 }
 
-// The names under which this program starts itself as another process.
+// The names under which this program starts itself as another process; the bare loop is
+// this package's test program.
 const (
 	asMock   = "mock"
 	asBare   = "bare"
@@ -47,8 +48,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		switch args[0] {
 		case asMock:
 			return serveMock(ctx, args[1:], out)
-		case asBare:
-			return askBare(ctx, args[1:])
 		case asEngine:
 			return playEngine(ctx, args[1:])
 		}

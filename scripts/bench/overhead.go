@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"time"
 )
@@ -54,15 +55,19 @@ func (b *bench) overheadAt(ctx context.Context, spec setSpec, latency time.Durat
 			return u, err
 		}
 	}
-	own := func(args ...string) func() (usage, error) {
+	bare := filepath.Join(b.dir, "bare")
+	if output, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", bare, "./scripts/bench").CombinedOutput(); err != nil {
+		return fmt.Errorf("building the bare loop (run this from the repository): %w\n%s", err, output)
+	}
+	own := func(program string, args ...string) func() (usage, error) {
 		return counted(func() (usage, error) {
-			u, _, err := command{args: append([]string{b.self}, args...)}.run(ctx)
+			u, _, err := command{args: append([]string{program}, args...)}.run(ctx)
 			return u, err
 		})
 	}
 	took, err := alternately(b.runs,
-		own(asBare, "--url", server.url(), "--requests", requests),
-		own(asEngine, "--url", server.url(), "--set", set),
+		own(bare, asBare, "--url", server.url(), "--requests", requests),
+		own(b.self, asEngine, "--url", server.url(), "--set", set),
 		counted(func() (usage, error) {
 			return b.night.play(ctx, nightPlan{set: set, url: server.url(), concurrency: 32}, calls)
 		}),

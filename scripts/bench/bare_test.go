@@ -9,12 +9,26 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"testing"
 
 	openai "github.com/sashabaranov/go-openai"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
+
+// TestMain is the bare loop where the test program is started as it. The loop lives among
+// the tests because the client library is the model client's alone in what is shipped.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == asBare {
+		if err := askBare(context.Background(), os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "bare:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	m.Run()
+}
 
 // askBare asks recorded requests in a loop over the client library and nothing else: what
 // any program that asks them has to take.
