@@ -1,15 +1,10 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
@@ -24,50 +19,28 @@ type correction struct {
 	Now    fixtures.Hash `json:"now"`    // what it became
 }
 
-func (w *work) corrections() ([]byte, error) {
-	data, err := os.ReadFile(filepath.Join(w.review.dir, correctionsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return data, err
-}
+func (w *work) correctionsPath() string { return filepath.Join(w.review.dir, correctionsFile) }
 
 // corrected says whether the fixture in the set is what this run's corrections made of
 // the one that was played.
 func (w *work) corrected() (bool, error) {
-	data, err := w.corrections()
+	made, err := fixtures.ReadLog[correction](w.correctionsPath())
 	if err != nil {
 		return false, fmt.Errorf("reading what was corrected: %w", err)
 	}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	for lines.Scan() {
-		var c correction
-		// A line that is none says of no fixture that it was corrected.
-		if json.Unmarshal(lines.Bytes(), &c) == nil && c.Played == w.entry.Fixture && c.Now == w.fixture.Hash {
-			return true, nil
-		}
-	}
-	return false, lines.Err()
+	return slices.Contains(made, correction{w.entry.Fixture, w.fixture.Hash}), nil
 }
 
 // remember notes what the fixture became.
 func (w *work) remember(set *fixtures.Set) error {
-	data, err := w.corrections()
+	log, _, err := fixtures.OpenLog[correction](w.correctionsPath())
 	if err != nil {
 		return err
 	}
 	for _, f := range set.Fixtures {
-		if f.ConversationID != w.entry.ConversationID {
-			continue
+		if f.ConversationID == w.entry.ConversationID {
+			err = log.Append(correction{w.entry.Fixture, f.Hash})
 		}
-		line, err := json.Marshal(correction{w.entry.Fixture, f.Hash})
-		if err != nil {
-			return err
-		}
-		data = append(append(data, line...), '\n')
 	}
-	return fixtures.WriteFileAtomic(filepath.Join(w.review.dir, correctionsFile), func(out io.Writer) error {
-		_, err := out.Write(data)
-		return err
-	})
+	return errors.Join(err, log.Close())
 }
