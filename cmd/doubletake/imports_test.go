@@ -26,6 +26,8 @@ var importRules = []struct {
 	{"fixtures/...", []string{"fixtures"}, "what is beside the fixtures stands on them alone"},
 	{"replay", []string{"fixtures"}, "the engine knows small interfaces of its own"},
 	{"replay/...", []string{"replay", "fixtures", "fixtures/recording", "fixtures/annotate", "fixtures/signals", "replay/responses"}, "implementations don't know each other, and share the form of a provider's items"},
+	{"replay/pack", []string{"fixtures"}, "blobs in files need nothing of what they are of"},
+	{"replay/model", []string{"replay", "fixtures", "replay/pack", "replay/responses"}, "the model clients know no other implementation"},
 	{"replay/command", nil, "running a command needs nothing of ours"},
 	{"replay/compact", []string{"replay", "fixtures", "fixtures/recording", "fixtures/annotate", "fixtures/signals", "replay/command", "replay/responses"}, "compactors don't know the other implementations"},
 	{"replay/tools", []string{"replay", "fixtures", "replay/command"}, "tools don't know the other implementations"},

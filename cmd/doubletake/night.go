@@ -303,6 +303,7 @@ func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
 		if err != nil {
 			return nil, err
 		}
+		n.close = append(n.close, cached.Close)
 		cached.Dialect = dialect(client)
 		cached.Warn = func(err error) {
 			fmt.Fprintf(report.Printable(n.cli.App.ErrWriter), "warning: %v; answers are not stored any more\n", err)
@@ -614,6 +615,7 @@ func (n *night) report(dir string) (*analysis.Night, error) {
 	if err := writeOutputs(n.cli, found, nil); err != nil {
 		return nil, err
 	}
+	sayUnmeasured(n.cli, found.Report.Unmeasured(found.Report.Gates))
 	addSummary(n.cli, found)
 	if n.cli.Bool("json") {
 		err = report.JSON(n.cli.App.Writer, found.Report)
@@ -641,17 +643,17 @@ func writeFindings(dir string) (*analysis.Night, error) {
 	return found, err
 }
 
-// verdictExit is the exit code of a verdict.
+// verdictExit is the exit code of a verdict. Strictly it is not clear where a floor has
+// nothing to hold it against, either.
 func verdictExit(r *analysis.Report, strict bool) error {
 	switch r.Verdict {
 	case analysis.Regressed:
 		return &exitError{code: exitBlocked}
 	case analysis.Incomplete, analysis.InvalidNoise:
 		return &exitError{code: exitIncomplete}
-	case analysis.Inconclusive:
-		if strict {
-			return &exitError{code: exitInconclusive}
-		}
+	}
+	if strict && (r.Verdict == analysis.Inconclusive || len(r.Unmeasured(r.Gates)) > 0) {
+		return &exitError{code: exitInconclusive}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,12 +12,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/klauspost/compress/zstd"
-	"github.com/rogpeppe/go-internal/cache"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
+	"github.com/doubletake-dev/doubletake/replay/pack"
 )
 
 // CacheMode is how answers are stored and looked up.
@@ -58,9 +58,8 @@ type Cached struct {
 	mode     CacheMode
 	run      string
 	resumed  bool
-	store    *cache.Cache
+	store    *pack.Store
 	shared   Shared // in place of store; nil where there is none
-	packer   func() (*zstd.Encoder, error)
 	flight   singleflight.Group
 	warn     sync.Once
 	// Warn hears once that answers cannot be stored; nil to leave it.
@@ -73,27 +72,40 @@ type Cached struct {
 	MaxTokens int
 
 	mu     sync.Mutex
-	memory map[cache.ActionID]*replay.Reply
+	memory map[pack.Key]*replay.Reply
 	// memoryBytes is the memory of [Cached.Bytes].
-	memoryBytes map[cache.ActionID][]byte
+	memoryBytes map[pack.Key][]byte
 	afresh      map[fixtures.Hash]int // how many answers were asked for afresh, by key
 }
 
 // NewCached wraps a model. Endpoint is the identity of where it is reached.
 func NewCached(model replay.Model, endpoint, dir string, mode CacheMode) (*Cached, error) {
-	c := &Cached{model: model, endpoint: endpoint, mode: mode, memory: map[cache.ActionID]*replay.Reply{}, memoryBytes: map[cache.ActionID][]byte{}, afresh: map[fixtures.Hash]int{}}
+	c := &Cached{model: model, endpoint: endpoint, mode: mode, memory: map[pack.Key]*replay.Reply{}, memoryBytes: map[pack.Key][]byte{}, afresh: map[fixtures.Hash]int{}}
 	if mode == CacheOff {
 		return c, nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("opening the answer cache: %w; choose another with --cache-dir, or --cache off", err)
+	// Whether answers can be stored there is told before any is paid for.
+	err := os.MkdirAll(dir, 0o700)
+	var store *pack.Store
+	if err == nil {
+		store, err = pack.Open(dir)
 	}
-	store, err := cache.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the answer cache: %w; choose another with --cache-dir, or --cache off", err)
 	}
-	c.store, c.packer = store, sync.OnceValues(newPacker)
+	c.store = store
 	return c, nil
+}
+
+// Close lets others store in the files that this one stored in. It is not to be used after.
+func (c *Cached) Close() error {
+	if c.store == nil {
+		return nil
+	}
+	if err := c.store.Close(); err != nil {
+		return fmt.Errorf("closing the answer cache: %w", err)
+	}
+	return nil
 }
 
 // BeginRun names the run that pays for the answers asked for from now on. It is to
@@ -166,7 +178,7 @@ type endedError struct{ error }
 func (e endedError) Unwrap() error { return e.error }
 
 // answer looks the answer up, or asks for it and keeps it.
-func (c *Cached) answer(ctx context.Context, request *replay.Request, id cache.ActionID, key fixtures.Hash) (*replay.Reply, error) {
+func (c *Cached) answer(ctx context.Context, request *replay.Request, id pack.Key, key fixtures.Hash) (*replay.Reply, error) {
 	if reply, err := c.lookUp(ctx, id, key); reply != nil || err != nil {
 		return reply, err
 	}
@@ -214,11 +226,7 @@ func (c *Cached) freshNumber(ctx context.Context, request *replay.Request, key f
 		name += fmt.Sprintf(" %d", n)
 	}
 	key = fixtures.HashBytes([]byte(name))
-	hash := cache.NewHash(keyVersion)
-	if _, err := hash.Write([]byte(name)); err != nil {
-		return nil, err
-	}
-	id := hash.Sum()
+	id := storeKey(keyVersion, []byte(name))
 	if c.mode == CacheOnly || c.mode == CacheWrite && c.resumed {
 		reply, err := c.lookUp(ctx, id, key)
 		if err != nil {
@@ -253,7 +261,7 @@ func (c *Cached) ask(ctx context.Context, request *replay.Request, key fixtures.
 }
 
 // keep stores an answer, or remembers it where nothing is stored.
-func (c *Cached) keep(ctx context.Context, id cache.ActionID, reply *replay.Reply) {
+func (c *Cached) keep(ctx context.Context, id pack.Key, reply *replay.Reply) {
 	if blank(reply) {
 		return
 	}
@@ -274,7 +282,7 @@ func (c *Cached) keep(ctx context.Context, id cache.ActionID, reply *replay.Repl
 	}
 }
 
-func (c *Cached) remembered(id cache.ActionID) *replay.Reply {
+func (c *Cached) remembered(id pack.Key) *replay.Reply {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	reply := c.memory[id]
@@ -290,7 +298,7 @@ func blank(reply *replay.Reply) bool {
 	return strings.TrimSpace(reply.Message.Content) == "" && len(reply.Message.ToolCalls) == 0
 }
 
-func (c *Cached) lookUp(ctx context.Context, id cache.ActionID, key fixtures.Hash) (*replay.Reply, error) {
+func (c *Cached) lookUp(ctx context.Context, id pack.Key, key fixtures.Hash) (*replay.Reply, error) {
 	if c.mode == CacheOff {
 		return nil, nil
 	}
@@ -312,7 +320,7 @@ func (c *Cached) lookUp(ctx context.Context, id cache.ActionID, key fixtures.Has
 // stored is what stands in the store, nil for nothing. What cannot be read from a folder
 // is as good as nothing; what a shared store cannot tell is not, as somebody else may have
 // paid for it.
-func (c *Cached) stored(ctx context.Context, id cache.ActionID) ([]byte, error) {
+func (c *Cached) stored(ctx context.Context, id pack.Key) ([]byte, error) {
 	if c.shared != nil {
 		data, err := c.shared.Get(ctx, sharedID(id))
 		if err != nil {
@@ -320,7 +328,7 @@ func (c *Cached) stored(ctx context.Context, id cache.ActionID) ([]byte, error) 
 		}
 		return data, nil
 	}
-	data, _, err := c.store.GetBytes(id)
+	data, err := c.store.Get(id)
 	if err != nil {
 		return nil, nil
 	}
@@ -335,12 +343,12 @@ func (c *Cached) marshal(reply *replay.Reply) ([]byte, error) {
 	})
 }
 
-func (c *Cached) put(id cache.ActionID, reply *replay.Reply) error {
+func (c *Cached) put(id pack.Key, reply *replay.Reply) error {
 	data, err := c.marshal(reply)
 	if err != nil {
 		return fmt.Errorf("storing an answer: %w", err)
 	}
-	err = c.store.PutBytes(id, data)
+	err = c.store.Put(id, data)
 	if err == nil && reply.Raw != nil {
 		err = c.putRaw(reply.Key, reply.Raw)
 	}
@@ -355,7 +363,7 @@ const keyVersion = "doubletake answer 1"
 
 // key is the identity of an answer: everything that determines it, each part
 // framed by JSON so that no two requests run together.
-func (c *Cached) key(request *replay.Request) (cache.ActionID, fixtures.Hash, error) {
+func (c *Cached) key(request *replay.Request) (pack.Key, fixtures.Hash, error) {
 	parts := struct {
 		Version, Endpoint, Model string
 		Messages                 []fixtures.Message
@@ -371,22 +379,27 @@ func (c *Cached) key(request *replay.Request) (cache.ActionID, fixtures.Hash, er
 	}
 	data, err := fixtures.MarshalPlain(parts)
 	if err != nil {
-		return cache.ActionID{}, "", err
+		return pack.Key{}, "", err
 	}
 	messages, err := fixtures.MarshalMessages(wireMessages(request.Messages))
 	if err != nil {
-		return cache.ActionID{}, "", err
+		return pack.Key{}, "", err
 	}
 	// The messages are put into their place, which no text can look like: the quotes of
 	// a text are escaped.
 	const name, nothing = `"Messages":`, "null"
 	at := bytes.Index(data, []byte(name+nothing)) + len(name)
 	data = slices.Replace(data, at, at+len(nothing), messages...)
-	hash := cache.NewHash(strings.TrimSpace(keyVersion))
-	if _, err := hash.Write(data); err != nil {
-		return cache.ActionID{}, "", err
-	}
-	return hash.Sum(), fixtures.HashBytes(data), nil
+	return storeKey(keyVersion, data), fixtures.HashBytes(data), nil
+}
+
+// storeKey is where something stands in a store; kind keeps apart what is of different
+// kinds.
+func storeKey(kind string, data []byte) pack.Key {
+	hash := sha256.New()
+	hash.Write([]byte(kind + "\x00"))
+	hash.Write(data)
+	return pack.Key(hash.Sum(nil)[:len(pack.Key{})])
 }
 
 // wireMessages keeps of each message what the provider sees, so that a turn number

@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/rogpeppe/go-internal/cache"
-
 	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/replay/pack"
 )
 
 // bytesEntry is what stands in the store for an answer that is no chat's.
@@ -27,11 +26,7 @@ type bytesAnswer struct {
 // answer stands in the request. Key identifies the answer, and stored says that an
 // earlier run paid for it. What ask fails with is returned as it is, and not stored.
 func (c *Cached) Bytes(ctx context.Context, request []byte, ask func(context.Context) ([]byte, error)) (answer []byte, key fixtures.Hash, stored bool, err error) {
-	hash := cache.NewHash("doubletake bytes 1")
-	if _, err := hash.Write(request); err != nil {
-		return nil, "", false, err
-	}
-	id := hash.Sum()
+	id := storeKey("doubletake bytes 1", request)
 	key = fixtures.HashBytes(append([]byte("bytes\x00"), request...))
 	for {
 		own := false
@@ -55,7 +50,7 @@ func (c *Cached) Bytes(ctx context.Context, request []byte, ask func(context.Con
 	}
 }
 
-func (c *Cached) bytes(ctx context.Context, id cache.ActionID, ask func(context.Context) ([]byte, error)) (bytesAnswer, error) {
+func (c *Cached) bytes(ctx context.Context, id pack.Key, ask func(context.Context) ([]byte, error)) (bytesAnswer, error) {
 	if got, ok, err := c.bytesKept(ctx, id); ok || err != nil {
 		return got, err
 	}
@@ -89,7 +84,7 @@ func (c *Cached) bytes(ctx context.Context, id cache.ActionID, ask func(context.
 	return bytesAnswer{data: data}, nil
 }
 
-func (c *Cached) bytesKept(ctx context.Context, id cache.ActionID) (bytesAnswer, bool, error) {
+func (c *Cached) bytesKept(ctx context.Context, id pack.Key) (bytesAnswer, bool, error) {
 	c.mu.Lock()
 	data, ok := c.memoryBytes[id]
 	c.mu.Unlock()
@@ -107,7 +102,7 @@ func (c *Cached) bytesKept(ctx context.Context, id cache.ActionID) (bytesAnswer,
 	return bytesAnswer{e.Answer, e.Run != c.run}, true, nil
 }
 
-func (c *Cached) keepBytes(ctx context.Context, id cache.ActionID, data []byte) error {
+func (c *Cached) keepBytes(ctx context.Context, id pack.Key, data []byte) error {
 	if c.mode != CacheWrite {
 		c.mu.Lock()
 		c.memoryBytes[id] = data
@@ -121,7 +116,7 @@ func (c *Cached) keepBytes(ctx context.Context, id cache.ActionID, data []byte) 
 		return c.shared.Put(ctx, sharedID(id), packed)
 	}
 	if err == nil {
-		err = c.store.PutBytes(id, packed)
+		err = c.store.Put(id, packed)
 	}
 	if err != nil {
 		return fmt.Errorf("storing an answer: %w; free some space, or use --cache off", err)

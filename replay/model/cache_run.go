@@ -3,9 +3,8 @@ package model
 import (
 	"fmt"
 
-	"github.com/rogpeppe/go-internal/cache"
-
 	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/replay/pack"
 )
 
 // KeepRun remembers which run last asked by a plan. The error says that it cannot be
@@ -14,11 +13,7 @@ func (c *Cached) KeepRun(plan fixtures.Hash, run string) error {
 	if c.mode != CacheWrite || c.shared != nil { // a shared store is never played again from alone
 		return nil
 	}
-	id, err := runID(plan)
-	if err == nil {
-		err = c.store.PutBytes(id, []byte(run))
-	}
-	if err != nil {
+	if err := c.store.Put(runKey(plan), []byte(run)); err != nil {
 		return fmt.Errorf("storing which run asked: %w; free some space, or use --cache off", err)
 	}
 	return nil
@@ -30,21 +25,11 @@ func (c *Cached) Replayed(plan fixtures.Hash) string {
 	if c.mode != CacheOnly {
 		return ""
 	}
-	id, err := runID(plan)
-	if err != nil {
-		return ""
-	}
-	run, _, err := c.store.GetBytes(id)
+	run, err := c.store.Get(runKey(plan))
 	if err != nil {
 		return ""
 	}
 	return string(run)
 }
 
-func runID(plan fixtures.Hash) (cache.ActionID, error) {
-	hash := cache.NewHash("doubletake run 1")
-	if _, err := hash.Write([]byte(plan)); err != nil {
-		return cache.ActionID{}, err
-	}
-	return hash.Sum(), nil
-}
+func runKey(plan fixtures.Hash) pack.Key { return storeKey("doubletake run 1", []byte(plan)) }

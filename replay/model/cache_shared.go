@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rogpeppe/go-internal/cache"
-
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
+	"github.com/doubletake-dev/doubletake/replay/pack"
 )
 
 // Shared is a store of answers that processes on several machines have in common. It is
@@ -28,15 +27,15 @@ type Shared interface {
 func NewShared(model replay.Model, endpoint string, store Shared) *Cached {
 	return &Cached{
 		model: model, endpoint: endpoint, mode: CacheWrite, shared: store,
-		memory: map[cache.ActionID]*replay.Reply{}, afresh: map[fixtures.Hash]int{},
-		memoryBytes: map[cache.ActionID][]byte{},
+		memory: map[pack.Key]*replay.Reply{}, afresh: map[fixtures.Hash]int{},
+		memoryBytes: map[pack.Key][]byte{},
 	}
 }
 
-func sharedID(id cache.ActionID) string { return hex.EncodeToString(id[:]) }
+func sharedID(id pack.Key) string { return hex.EncodeToString(id[:]) }
 
 // claimed asks for an answer that nobody else is asking for.
-func (c *Cached) claimed(ctx context.Context, request *replay.Request, id cache.ActionID, key fixtures.Hash) (*replay.Reply, error) {
+func (c *Cached) claimed(ctx context.Context, request *replay.Request, id pack.Key, key fixtures.Hash) (*replay.Reply, error) {
 	release, err := c.shared.Claim(ctx, sharedID(id))
 	if err != nil {
 		return nil, fmt.Errorf("asking model %s: %w", request.Model, err)
@@ -66,7 +65,7 @@ const storeGrace = 30 * time.Second
 
 // share stores an answer in the shared store, and says whether it stands there. One that
 // cannot be stored is good all the same, and remembered here.
-func (c *Cached) share(ctx context.Context, id cache.ActionID, reply *replay.Reply) bool {
+func (c *Cached) share(ctx context.Context, id pack.Key, reply *replay.Reply) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeGrace)
 	defer cancel()
 	data, err := c.marshal(reply)

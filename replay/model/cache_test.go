@@ -21,6 +21,7 @@ import (
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
+	"github.com/doubletake-dev/doubletake/replay/pack"
 )
 
 // counted is a model that counts and answers with the count.
@@ -37,6 +38,11 @@ func cached(t *testing.T, model replay.Model, dir string, mode CacheMode, run st
 		t.Fatal(err)
 	}
 	c.BeginRun(run)
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return c
 }
 
@@ -52,7 +58,7 @@ func complete(t *testing.T, c *Cached, r *replay.Request) *replay.Reply {
 func keyOf(t *testing.T, endpoint string, r *replay.Request) fixtures.Hash {
 	t.Helper()
 	id, key, err := (&Cached{endpoint: endpoint}).key(r)
-	if err != nil || key == "" || id == [32]byte{} {
+	if err != nil || key == "" || id == (pack.Key{}) {
 		t.Fatal(id, key, err)
 	}
 	return key
@@ -308,33 +314,38 @@ func TestBlankAnswersAndErrorsAreNotStored(t *testing.T) {
 
 func TestADamagedEntryIsAMiss(t *testing.T) {
 	for name, damage := range map[string]func([]byte) []byte{
-		"cut":     func(b []byte) []byte { return b[:len(b)/2] },
-		"flipped": func(b []byte) []byte { return bytes.Replace(b, []byte("answer"), []byte("unswer"), 1) },
-		"emptied": func([]byte) []byte { return nil },
+		"cut":             func(b []byte) []byte { return b[:len(b)-1] },
+		"half":            func(b []byte) []byte { return b[:len(b)/2] },
+		"a bit of it":     func(b []byte) []byte { b[len(b)-3] ^= 4; return b },
+		"a bit of a head": func(b []byte) []byte { b[9] ^= 4; return b },
+		"emptied":         func([]byte) []byte { return nil },
 	} {
-		for _, kind := range []string{"-d", "-a"} {
-			t.Run(name+kind, func(t *testing.T) {
+		for _, anew := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", opened anew: ", anew), func(t *testing.T) {
 				dir := t.TempDir()
-				c := cached(t, &counted{}, dir, CacheWrite, "r")
+				model := &counted{}
+				c := cached(t, model, dir, CacheWrite, "r")
 				complete(t, c, ask("m"))
-				files := 0
-				err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-					if err != nil || d.IsDir() || !strings.HasSuffix(path, kind) {
-						return err
-					}
-					files++
-					data, err := os.ReadFile(path)
-					if err != nil {
-						return err
-					}
-					return os.WriteFile(path, damage(data), 0o600)
-				})
-				if err != nil || files != 1 {
+				files, err := filepath.Glob(filepath.Join(dir, "*.zst"))
+				if err != nil || len(files) != 1 {
 					t.Fatal(files, err)
 				}
+				data, err := os.ReadFile(files[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(files[0], damage(data), 0o600); err != nil {
+					t.Fatal(err)
+				}
 				want := "answer 2"
-				if name == "flipped" && kind == "-a" {
-					want = "answer 1" // nothing in that file reads answer
+				if name == "a bit of a head" && !anew {
+					want = "answer 1" // it is known where the answer lies
+				}
+				if anew {
+					if err := c.Close(); err != nil {
+						t.Fatal(err)
+					}
+					c = cached(t, model, dir, CacheWrite, "r")
 				}
 				for range 2 { // and it is stored anew
 					if reply := complete(t, c, ask("m")); reply.Message.Content != want {
@@ -350,7 +361,7 @@ func TestADamagedEntryIsAMiss(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.store.PutBytes(id, []byte("[]")); err != nil {
+		if err := c.store.Put(id, []byte("[]")); err != nil {
 			t.Fatal(err)
 		}
 		if reply := complete(t, c, ask("m")); reply.Message.Content != "answer 1" {
@@ -493,7 +504,7 @@ func TestACacheThatCannotBeOpened(t *testing.T) {
 func TestAnAnswerThatCannotBeStored(t *testing.T) {
 	dir := t.TempDir()
 	c := cached(t, &counted{}, dir, CacheWrite, "r")
-	if err := os.RemoveAll(dir); err != nil {
+	if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	var warnings []error

@@ -1,0 +1,347 @@
+package pack
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/klauspost/compress/zstd"
+	"github.com/zeebo/xxh3"
+)
+
+// ErrMissing says that a store holds nothing under a key, or nothing whole.
+var ErrMissing = errors.New("not in the store")
+
+// suffix ends the name of a segment; that of its lock has lockSuffix behind it.
+const (
+	suffix     = ".pack.zst"
+	lockSuffix = ".lock"
+)
+
+// useNoted is how exactly the last use of a blob is known.
+const useNoted = time.Hour
+
+// maxSegment is from which size on a segment is left as it is, in bytes.
+const maxSegment = 256 << 20
+
+// maxBlob bounds what a blob may unpack to, in bytes.
+const maxBlob = 1 << 30
+
+// Store is a folder of blobs. It is safe for concurrent use.
+type Store struct {
+	dir     string
+	now     func() time.Time
+	encoder func() (*zstd.Encoder, error)
+	decoder func() (*zstd.Decoder, error)
+
+	mu       sync.Mutex
+	segments map[string]*segment // by name
+	index    map[Key]place
+	own      *segment // what this store appends to; nil until it does
+}
+
+// segment is one file of a store.
+type segment struct {
+	name string
+	file *os.File // to read
+	size int64    // of the whole records that are known
+
+	// Of a segment that this store may append to; else nil.
+	writer *os.File
+	lock   *flock.Flock
+}
+
+// place is where a blob lies.
+type place struct {
+	segment *segment
+	offset  int64
+	length  uint32
+	hash    uint64
+	used    int64 // seconds since 1970
+}
+
+// Open opens the store in dir, which is made with the first blob.
+func Open(dir string) (*Store, error) {
+	s := &Store{
+		dir: dir, now: time.Now, segments: map[string]*segment{}, index: map[Key]place{},
+		// Making a coder costs more than using it.
+		encoder: sync.OnceValues(func() (*zstd.Encoder, error) {
+			return zstd.NewWriter(nil, zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
+		}),
+		decoder: sync.OnceValues(func() (*zstd.Decoder, error) { return zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxBlob)) }),
+	}
+	if err := s.refresh(); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the store in %s: %w", dir, err), s.Close())
+	}
+	return s, nil
+}
+
+// refresh learns what others appended. The store is held, or nobody else has it yet.
+func (s *Store) refresh() error {
+	entries, err := os.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		if !strings.HasSuffix(name, suffix) || !entry.Type().IsRegular() {
+			continue
+		}
+		seg := s.segments[name]
+		if seg == nil {
+			file, err := os.Open(filepath.Join(s.dir, name))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // trimmed meanwhile
+			}
+			if err != nil {
+				return err
+			}
+			seg = &segment{name: name, file: file}
+			s.segments[name] = seg
+		}
+		if seg == s.own {
+			continue
+		}
+		if err := s.read(seg); err != nil {
+			return fmt.Errorf("reading %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// read takes in the records of a segment that are not known yet.
+func (s *Store) read(seg *segment) error {
+	info, err := seg.file.Stat()
+	if err != nil || info.Size() <= seg.size {
+		return err
+	}
+	seg.size, err = scan(seg.file, seg.size, info.Size(), func(h head, offset int64) { s.add(seg, h, offset) })
+	return err
+}
+
+// add takes in a record.
+func (s *Store) add(seg *segment, h head, offset int64) {
+	p, known := s.index[h.key]
+	if h.length == 0 { // a note of use
+		if known {
+			p.used = max(p.used, h.at)
+			s.index[h.key] = p
+		}
+		return
+	}
+	s.index[h.key] = place{seg, offset, h.length, h.hash, max(p.used, h.at)}
+}
+
+// Get returns the blob of a key. The error is [ErrMissing] where there is none that is
+// whole.
+func (s *Store) Get(key Key) ([]byte, error) {
+	p, ok, err := s.find(key)
+	if err != nil {
+		return nil, fmt.Errorf("reading from the store in %s: %w", s.dir, err)
+	}
+	if !ok {
+		return nil, ErrMissing
+	}
+	packed := make([]byte, p.length)
+	if _, err := p.segment.file.ReadAt(packed, p.offset); err != nil || xxh3.Hash(packed) != p.hash {
+		return nil, ErrMissing // damaged
+	}
+	decoder, err := s.decoder()
+	if err != nil {
+		return nil, err
+	}
+	data, err := decoder.DecodeAll(packed, nil)
+	if err != nil {
+		return nil, ErrMissing
+	}
+	return data, nil
+}
+
+// find looks a key up, and notes its use.
+func (s *Store) find(key Key) (place, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, ok := s.index[key]
+	if !ok {
+		if err := s.refresh(); err != nil {
+			return p, false, err
+		}
+		if p, ok = s.index[key]; !ok {
+			return p, false, nil
+		}
+	}
+	if now := s.now(); now.Sub(time.Unix(p.used, 0)) > useNoted {
+		h := head{key: key, at: now.Unix()}
+		// Who may not write reads all the same; its use is noted for itself alone.
+		_, _ = s.append(h.append(nil))
+		p.used = h.at
+		s.index[key] = p
+	}
+	return p, true, nil
+}
+
+// Put stores a blob under a key, in place of what was there. It is safe from the end of
+// this process, though not from that of the machine.
+func (s *Store) Put(key Key, data []byte) error {
+	encoder, err := s.encoder()
+	if err != nil {
+		return err
+	}
+	record := make([]byte, headSize, headSize+len(data)/2+64)
+	record = encoder.EncodeAll(data, record)
+	packed := record[headSize:]
+	if int64(len(packed)) > maxBlob {
+		return fmt.Errorf("storing %d bytes in %s: too large", len(data), s.dir)
+	}
+	h := head{key: key, length: uint32(len(packed)), at: s.now().Unix(), hash: xxh3.Hash(packed)}
+	h.append(record[:0])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	offset, err := s.append(record)
+	if err != nil {
+		return fmt.Errorf("storing in %s: %w", s.dir, err)
+	}
+	s.add(s.own, h, offset+headSize)
+	return nil
+}
+
+// append writes a record behind the others of the store's own segment, and returns where.
+// The store is held.
+func (s *Store) append(record []byte) (int64, error) {
+	if s.own == nil || s.own.size > maxSegment {
+		if err := s.take(); err != nil {
+			return 0, err
+		}
+	}
+	at := s.own.size
+	if _, err := s.own.writer.WriteAt(record, at); err != nil {
+		// What is half-written goes. Where even that fails, the next record is written over it.
+		_ = s.own.writer.Truncate(at)
+		return 0, err
+	}
+	s.own.size += int64(len(record))
+	return at, nil
+}
+
+// take makes a segment the store's own: the newest that nobody has and that isn't large,
+// else a new one.
+func (s *Store) take() error {
+	if s.own != nil {
+		own := s.own
+		s.own = nil
+		if err := own.release(); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(s.segments))
+	for _, name := range slices.Backward(names) {
+		seg := s.segments[name]
+		if seg.size > maxSegment {
+			continue
+		}
+		taken, err := s.takeOver(seg)
+		if err != nil {
+			return err
+		}
+		if taken {
+			s.own = seg
+			return nil
+		}
+	}
+	return s.create()
+}
+
+// takeOver makes a segment of before the store's to append to, and says whether it could:
+// not where somebody has it, or where it can't be written.
+func (s *Store) takeOver(seg *segment) (bool, error) {
+	path := filepath.Join(s.dir, seg.name)
+	lock := flock.New(path + lockSuffix)
+	if locked, err := lock.TryLock(); err != nil || !locked {
+		return false, nil
+	}
+	// Without making it: it may have been trimmed away meanwhile. No other ever takes its
+	// name, so that it is the file that is known.
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return false, lock.Unlock()
+	}
+	seg.writer, seg.lock = file, lock
+	if err := s.read(seg); err != nil {
+		return false, errors.Join(fmt.Errorf("reading %s: %w", seg.name, err), seg.release())
+	}
+	if err := file.Truncate(seg.size); err != nil {
+		return false, seg.release()
+	}
+	return true, nil
+}
+
+// create makes a segment of the store's own.
+func (s *Store) create() error {
+	name := segmentName(fmt.Sprintf("%011x", time.Now().UnixMilli()))
+	path := filepath.Join(s.dir, name)
+	lock := flock.New(path + lockSuffix)
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		err = errors.New("somebody else has a segment of the same name")
+	}
+	if err != nil {
+		return fmt.Errorf("locking %s: %w", path, err)
+	}
+	seg := &segment{name: name, lock: lock}
+	if seg.writer, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+		seg.file, err = os.Open(path)
+	}
+	if err != nil {
+		return errors.Join(err, seg.release())
+	}
+	s.own, s.segments[name] = seg, seg
+	return nil
+}
+
+// segmentName makes a name that no other segment has, and that is listed by its begin.
+func segmentName(begin string) string {
+	return fmt.Sprintf("%s-%08x%s", begin, rand.Uint32(), suffix)
+}
+
+// Close closes the files. The store is not to be used after it.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var faults []error
+	for _, seg := range s.segments {
+		faults = append(faults, seg.release(), seg.file.Close())
+	}
+	s.segments, s.own, s.index = map[string]*segment{}, nil, map[Key]place{}
+	if err := errors.Join(faults...); err != nil {
+		return fmt.Errorf("closing the store in %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+// release lets others append to a segment.
+func (g *segment) release() error {
+	var faults []error
+	if g.writer != nil {
+		faults = append(faults, g.writer.Close())
+	}
+	if g.lock != nil {
+		faults = append(faults, g.lock.Unlock())
+	}
+	g.writer, g.lock = nil, nil
+	return errors.Join(faults...)
+}
