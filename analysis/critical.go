@@ -187,6 +187,18 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// MayBeCritical says whether any of the fixtures could fail in a way that blocks by itself;
+// where none can, there is nothing to look for with [Night.Critical].
+func MayBeCritical(set []*fixtures.Fixture) bool {
+	return slices.ContainsFunc(set, func(f *fixtures.Fixture) bool {
+		traced := &pairing.Pair{By: pairing.Replayed}
+		if f.Trace != nil {
+			traced.By = pairing.Accepted
+		}
+		return slices.ContainsFunc(criticals(), func(k critical) bool { return k.may(f, traced) })
+	})
+}
+
 // Critical lists the fixtures of which a play fails in a way that blocks by itself: those
 // that must be played again, under every arm, before anything is said.
 func (n *Night) Critical() []fixtures.Hash {

@@ -19,7 +19,8 @@ type Entry struct {
 	Confirmed *Confirmation `json:"confirmed"`
 	// Place seals the entry in the file of the queue; nil elsewhere.
 	Place *Place `json:"place,omitempty"`
-	// FirstContext and SecondContext are where the contexts lie in the run directory.
+	// FirstContext and SecondContext are where the contexts lie in the run directory, of a
+	// run that has each in a file of its own. No run of now has; the sides name them.
 	FirstContext  string `json:"first_context,omitempty"`
 	SecondContext string `json:"second_context,omitempty"`
 }
@@ -126,7 +127,7 @@ func Queue(record *replay.Record, pairs, again []Pair, planned int) []Entry {
 		if !p.Cell.Discordant() {
 			continue
 		}
-		entry := Entry{Pair: p, Differ: differing(p), FirstContext: contextPath(p.First), SecondContext: contextPath(p.Second), Confirmed: confirm(&p, plays)}
+		entry := Entry{Pair: p, Differ: differing(p), Confirmed: confirm(&p, plays)}
 		f := record.Fixture(p.Fixture)
 		for _, item := range f.MustSurvive {
 			entry.Items = append(entry.Items, ItemFate{
@@ -138,13 +139,6 @@ func Queue(record *replay.Record, pairs, again []Pair, planned int) []Entry {
 		queue = append(queue, entry)
 	}
 	return queue
-}
-
-func contextPath(s Side) string {
-	if s.Context == "" {
-		return ""
-	}
-	return replay.ContextsDir + "/" + string(s.Context) + ".json.zst"
 }
 
 // fate is the verdict on an item at the last compaction up to the fork.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,41 +15,25 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/replay/pack"
 )
 
-// Contexts is a folder of compressed contexts, each named by its hash. It is safe for
+// Contexts is a folder of compressed contexts, each under its hash. It is safe for
 // concurrent use.
 type Contexts struct {
-	dir string
-	// Making a coder costs more than using it, so there is one of each.
-	encoder func() (*zstd.Encoder, error)
-	decoder func() (*zstd.Decoder, error)
-
-	made func() error // makes the folder, once
-
-	mu sync.Mutex
-	// unsynced are the contexts that were written and may not be on the disk yet.
-	unsynced []fixtures.Hash
+	dir   string
+	store func() (*pack.Store, error) // opened with the first use
 }
 
 // NewContexts uses the folder, which is made with the first context.
 func NewContexts(dir string) *Contexts {
-	const most = 1 << 30 // bytes that a context may unpack to
-	return &Contexts{
-		dir: dir,
-		encoder: sync.OnceValues(func() (*zstd.Encoder, error) {
-			return zstd.NewWriter(nil, zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
-		}),
-		decoder: sync.OnceValues(func() (*zstd.Decoder, error) { return zstd.NewReader(nil, zstd.WithDecoderMaxMemory(most)) }),
-		made:    sync.OnceValue(func() error { return os.MkdirAll(dir, 0o755) }),
-	}
+	return &Contexts{dir: dir, store: sync.OnceValues(func() (*pack.Store, error) { return pack.Open(dir, pack.Options{}) })}
 }
 
 var hashPattern = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-func (c *Contexts) path(hash fixtures.Hash) string {
-	return filepath.Join(c.dir, string(hash)+".json.zst")
-}
+// ContextKey is where a context stands in the store that its folder is.
+func ContextKey(hash fixtures.Hash) pack.Key { return pack.KeyOf("context", []byte(hash)) }
 
 // Put stores a context and returns its hash.
 func (c *Contexts) Put(messages []fixtures.Message) (fixtures.Hash, error) {
@@ -61,8 +47,18 @@ func (c *Contexts) Put(messages []fixtures.Message) (fixtures.Hash, error) {
 
 // Has says whether the context is there.
 func (c *Contexts) Has(hash fixtures.Hash) bool {
-	_, err := os.Stat(c.path(hash))
-	return hashPattern.MatchString(string(hash)) && err == nil
+	if !hashPattern.MatchString(string(hash)) {
+		return false
+	}
+	if _, err := os.Stat(c.single(hash)); err == nil {
+		return true
+	}
+	store, err := c.store()
+	if err != nil {
+		return false
+	}
+	has, err := store.Has(ContextKey(hash))
+	return has && err == nil
 }
 
 // Import stores a context that another folder's Export gave.
@@ -74,51 +70,42 @@ func (c *Contexts) Import(hash fixtures.Hash, data []byte) error {
 }
 
 func (c *Contexts) write(hash fixtures.Hash, data []byte) error {
-	path := c.path(hash)
-	// A file without content is what a machine that stopped may leave of one.
-	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
-		return nil
-	}
-	encoder, err := c.encoder()
-	if err == nil {
-		err = c.made()
-	}
-	if err == nil {
-		err = fixtures.ReplaceFile(path, encoder.EncodeAll(data, nil))
-	}
+	store, err := c.store()
 	if err != nil {
 		return fmt.Errorf("storing a context: %w", err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.unsynced = append(c.unsynced, hash)
+	key := ContextKey(hash)
+	if has, err := store.Has(key); err != nil || has {
+		return err
+	}
+	if err := store.Put(key, data); err != nil {
+		return fmt.Errorf("storing a context: %w", err)
+	}
 	return nil
 }
 
-// Sync returns once all contexts that were put before are on the disk. They are flushed
-// together, because that takes little longer than flushing one.
+// Sync returns once all contexts that were put before are on the disk.
 func (c *Contexts) Sync() error {
-	c.mu.Lock()
-	hashes := c.unsynced
-	c.unsynced = nil
-	c.mu.Unlock()
-	if len(hashes) == 0 {
-		return nil
+	store, err := c.store()
+	if err == nil {
+		err = store.Sync()
 	}
-	paths := make([]string, len(hashes))
-	for i, hash := range hashes {
-		paths[i] = c.path(hash)
-	}
-	if err := fixtures.SyncFiles(c.dir, paths); err != nil {
-		c.mu.Lock()
-		c.unsynced = append(c.unsynced, hashes...)
-		c.mu.Unlock()
+	if err != nil {
 		return fmt.Errorf("storing contexts: %w", err)
 	}
 	return nil
 }
 
-// Get reads a context back.
+// Close closes the folder. It is not to be used after it.
+func (c *Contexts) Close() error {
+	store, err := c.store()
+	if err != nil {
+		return nil // it was said where it was to be used
+	}
+	return store.Close()
+}
+
+// Get reads a context back. The error is [fs.ErrNotExist] where it isn't there.
 func (c *Contexts) Get(hash fixtures.Hash) ([]fixtures.Message, error) {
 	data, err := c.Export(hash)
 	if err != nil {
@@ -126,7 +113,7 @@ func (c *Contexts) Get(hash fixtures.Hash) ([]fixtures.Message, error) {
 	}
 	var messages []fixtures.Message
 	if err := json.Unmarshal(bytes.TrimSpace(data), &messages); err != nil {
-		return nil, fmt.Errorf("reading the context %s: %w", c.path(hash), err)
+		return nil, fmt.Errorf("reading the context %s in %s: %w", hash, c.dir, err)
 	}
 	return messages, nil
 }
@@ -136,20 +123,47 @@ func (c *Contexts) Export(hash fixtures.Hash) ([]byte, error) {
 	if !hashPattern.MatchString(string(hash)) {
 		return nil, fmt.Errorf("reading a context: %q is no hash", hash)
 	}
-	packed, err := os.ReadFile(c.path(hash))
-	if err != nil {
-		return nil, fmt.Errorf("reading a context: %w", err)
-	}
-	decoder, err := c.decoder()
-	if err != nil {
-		return nil, fmt.Errorf("reading a context: %w", err)
-	}
-	data, err := decoder.DecodeAll(packed, nil)
+	data, err := c.read(hash)
 	if err == nil && fixtures.HashBytes(data) != hash {
 		err = errors.New("its content does not fit its name")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the context %s: %w", c.path(hash), err)
+		return nil, fmt.Errorf("reading the context %s in %s: %w", hash, c.dir, err)
 	}
 	return data, nil
+}
+
+func (c *Contexts) read(hash fixtures.Hash) ([]byte, error) {
+	store, err := c.store()
+	if err != nil {
+		return nil, err
+	}
+	data, err := store.Get(ContextKey(hash))
+	if !errors.Is(err, pack.ErrMissing) {
+		return data, err
+	}
+	return c.readSingle(hash)
+}
+
+// single is where runs of before have a context: in a file of its own.
+func (c *Contexts) single(hash fixtures.Hash) string {
+	return filepath.Join(c.dir, string(hash)+".json.zst")
+}
+
+func (c *Contexts) readSingle(hash fixtures.Hash) ([]byte, error) {
+	const most = 1 << 30 // bytes that a context may unpack to
+	file, err := os.Open(c.single(hash))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fs.ErrNotExist // the file is not what is missing
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	decoder, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(most))
+	if err != nil {
+		return nil, err
+	}
+	defer decoder.Close()
+	return io.ReadAll(decoder)
 }

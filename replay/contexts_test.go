@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
 
@@ -72,17 +74,47 @@ func TestContextsTellWrongContent(t *testing.T) {
 	if err := errors.Join(errA, errB); err != nil {
 		t.Fatal(err)
 	}
-	packed, err := os.ReadFile(c.path(a))
+	whole, err := c.Export(a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string][]byte{"another context": packed, "half": packed[:len(packed)/2], "nothing": nil, "no zstd": []byte("[]")} {
-		if err := os.WriteFile(c.path(b), data, 0o644); err != nil {
+	store, err := c.store()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"another context": whole, "half": whole[:len(whole)/2], "nothing": nil} {
+		if err := store.Put(ContextKey(b), data); err != nil {
 			t.Fatal(err)
 		}
 		if messages, err := c.Get(b); err == nil || !strings.Contains(err.Error(), string(b)) {
 			t.Errorf("%s read as %v, error %v", name, messages, err)
 		}
+	}
+}
+
+// Runs of before have each context in a file of its own.
+func TestContextsInFilesOfTheirOwn(t *testing.T) {
+	c := NewContexts(t.TempDir())
+	data := []byte(`[{"turn":1,"role":"user","content":"hi"}]`)
+	hash := fixtures.HashBytes(data)
+	writer, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := writer.EncodeAll(data, nil)
+	for name, content := range map[string][]byte{"another's": writer.EncodeAll([]byte("[]"), nil), "half": packed[:len(packed)/2], "nothing": nil, "no zstd": []byte("[]")} {
+		if err := os.WriteFile(c.single(hash), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if messages, err := c.Get(hash); err == nil || !strings.Contains(err.Error(), string(hash)) {
+			t.Errorf("%s read as %v, error %v", name, messages, err)
+		}
+	}
+	if err := os.WriteFile(c.single(hash), packed, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if back, err := c.Get(hash); err != nil || len(back) != 1 || back[0].Content != "hi" || !c.Has(hash) {
+		t.Errorf("%v, %v", back, err)
 	}
 }
 

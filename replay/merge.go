@@ -315,7 +315,9 @@ func writeJournal[T any](path string, records []T) error {
 	})
 }
 
-var contextFile = regexp.MustCompile(`^[0-9a-f]{16}\.json\.zst$`)
+// contextFile is a store's segment, or a context of a run of before. No two segments have
+// one name.
+var contextFile = regexp.MustCompile(`^([0-9a-f]{16}\.json|[0-9a-f]+-[0-9a-f]{8}\.pack)\.zst$`)
 
 // copyContexts copies the contexts of a folder, where there are any. Those of one name
 // are the same.

@@ -242,7 +242,7 @@ func Reopen(dir string, judge Lineage) (*Folder, error) {
 	f.Run, f.Resumed = *run, true
 	l := &f.Run.Plan.Lineage
 	l.JudgeModel, l.JudgePrompt, l.JudgeEndpoint = judge.JudgeModel, judge.JudgePrompt, judge.JudgeEndpoint
-	l.JudgeAPI, l.JudgeSent = judge.JudgeAPI, judge.JudgeSent
+	l.JudgeAPI, l.JudgeSent, l.JudgeMaxTokens = judge.JudgeAPI, judge.JudgeSent, judge.JudgeMaxTokens
 	if err := f.openJournals(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -306,7 +306,7 @@ func (f *Folder) Close() error {
 	if f.Controls != nil {
 		faults = append(faults, f.Controls.Close())
 	}
-	return errors.Join(append(faults, f.lock.Unlock())...)
+	return errors.Join(append(faults, f.Contexts.Close(), f.lock.Unlock())...)
 }
 
 // WriteJSON writes a value as indented JSON, whole or not at all.

@@ -325,10 +325,20 @@ func rejection(n int, lossRate, gainRate float64, regions func(m int) region) fl
 	if discordance > 0 {
 		theta, rest = lossRate/discordance, gainRate/discordance
 	}
+	weigh := func(m int) float64 { return math.Exp(logBinomial(m, n, discordance, 1-discordance)) }
+	// The weights fall to either side of the mode, and most of them are negligible.
+	mode := min(int(float64(n+1)*discordance), n)
+	first := mode
+	for first > 0 && weigh(first-1) >= negligible {
+		first--
+	}
 	sum := 0.0
-	for m := range n + 1 {
-		weight := math.Exp(logBinomial(m, n, discordance, 1-discordance))
+	for m := first; m <= n; m++ {
+		weight := weigh(m)
 		if weight < negligible {
+			if m > mode {
+				break
+			}
 			continue
 		}
 		r := regions(m)

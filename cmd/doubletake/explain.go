@@ -7,14 +7,17 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/analysis/report"
 	"github.com/doubletake-dev/doubletake/analysis/story"
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/replay"
 )
 
 func explainCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "explain",
 		Usage:     "tell the story of one pair, from the recording to the verdict",
-		ArgsUsage: "RUN FIXTURE",
+		ArgsUsage: "RUN FIXTURE, or RUN --context HASH",
 		Description: `Where the compactions fell, what became of each item and by which sentence, where the arms
 parted, what each did, what each check said and why, and what the pair does to the verdict.
 It works for pairs that agree, too, and for those without an outcome, and says why. Without
@@ -23,10 +26,16 @@ Names the arms: who reviews blind decides first (doubletake review show). The ex
 
    doubletake explain night wrong-database
    doubletake explain night wrong-database --arm ledger
-   doubletake explain night wrong-database --json`,
+   doubletake explain night wrong-database --json
+
+With --context it prints one of the run's contexts whole, as JSON: those that the journals,
+the queue and review show name.
+
+   doubletake explain night --context 0123456789abcdef`,
 		Flags: []cli.Flag{
 			stringFlag("arm", "hold the arm `NAME` against the reference"),
 			&cli.BoolFlag{Name: "full", Usage: "print long texts in full", EnvVars: twin("full")},
+			stringFlag("context", "print the context with that `HASH`"),
 			jsonFlag(),
 		},
 		Action: runExplain,
@@ -34,6 +43,9 @@ Names the arms: who reviews blind decides first (doubletake review show). The ex
 }
 
 func runExplain(c *cli.Context) error {
+	if c.IsSet("context") {
+		return printContext(c)
+	}
 	if c.NArg() != 2 {
 		return usageError("explain wants a run directory and a fixture, have %d arguments (doubletake explain --help)", c.NArg())
 	}
@@ -54,6 +66,22 @@ func runExplain(c *cli.Context) error {
 		return writeIndented(c.App.Writer, told)
 	}
 	return story.Text(c.App.Writer, told, story.Style{Width: terminalStyle(c).Width, Full: c.Bool("full")})
+}
+
+// printContext prints one of a run's contexts.
+func printContext(c *cli.Context) error {
+	if c.NArg() != 1 {
+		return usageError("explain --context wants a run directory, have %d arguments (doubletake explain --help)", c.NArg())
+	}
+	record, err := replay.ReadRecord(c.Args().First())
+	if err != nil {
+		return err
+	}
+	messages, err := record.Contexts.Get(fixtures.Hash(c.String("context")))
+	if err != nil {
+		return usageError("%w; episodes.jsonl and queue.jsonl name the run's contexts", err)
+	}
+	return writeIndented(report.Printable(c.App.Writer), messages)
 }
 
 // suggestion asks whether the nearest of the names was meant.

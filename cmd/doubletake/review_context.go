@@ -34,8 +34,8 @@ func (s *shownPair) contexts() error {
 			s.replaced(side.Arm, &list[i])
 		}
 	}
-	if s.entry.SecondContext != "" {
-		s.line(2, "files: %s, %s", cmp.Or(s.entry.FirstContext, "(accepted trace)"), s.entry.SecondContext)
+	if second := s.entry.Second.Context; second != "" {
+		s.line(2, "contexts: %s, %s (doubletake explain %s --context HASH)", cmp.Or(string(s.entry.First.Context), "(accepted trace)"), second, s.record.Dir)
 	}
 	return nil
 }

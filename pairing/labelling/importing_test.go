@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
+
+	"github.com/doubletake-dev/doubletake/replay"
+	"github.com/doubletake-dev/doubletake/replay/pack"
 )
 
 // exported is a run of one pair with its key on disk, and its cases in the grounding stage.
@@ -220,10 +223,14 @@ func TestChangedEvidenceMakesStale(t *testing.T) {
 	}
 
 	// So does a context that can no longer be read.
-	path := filepath.Join(w.record.Dir, "contexts", string(w.record.Episodes[1].Context)+".json.zst")
-	if err := os.WriteFile(path, []byte("broken"), 0o644); err != nil {
+	store, err := pack.Open(filepath.Join(w.record.Dir, replay.ContextsDir), pack.Options{})
+	if err == nil {
+		err = errors.Join(store.Put(replay.ContextKey(w.record.Episodes[1].Context), []byte("broken")), store.Close())
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
+	w.record.Contexts = replay.NewContexts(filepath.Join(w.record.Dir, replay.ContextsDir))
 	_, err = Import(w.record, Source{"labels.jsonl", Human, strings.NewReader(lines(t, ratings...))})
 	if err == nil || strings.Count(err.Error(), ": stale: ") != 4 || strings.Count(err.Error(), "cannot be read") != 2 {
 		t.Errorf("a broken context: %v", err)

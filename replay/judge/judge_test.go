@@ -16,6 +16,7 @@ import (
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
+	"github.com/doubletake-dev/doubletake/replay/pack"
 )
 
 // oracle is a judge's model that answers by function and keeps what it was asked.
@@ -292,7 +293,11 @@ func TestAContextThatCannotBeReadIsUnscored(t *testing.T) {
 	r := newRun(t, "a")
 	r.play(t, "a", replay.Played, user("first"), user("second"))
 	first := r.judgementsContext(t, 0)
-	if err := os.WriteFile(filepath.Join(r.Dir, replay.ContextsDir, first+".json.zst"), []byte("damage"), 0o644); err != nil {
+	store, err := pack.Open(filepath.Join(r.Dir, replay.ContextsDir), pack.Options{})
+	if err == nil {
+		err = errors.Join(store.Put(replay.ContextKey(fixtures.Hash(first)), []byte("damage")), store.Close())
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	list := r.judge(t, always(supported))

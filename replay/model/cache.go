@@ -3,7 +3,6 @@ package model
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -88,7 +87,7 @@ func NewCached(model replay.Model, endpoint, dir string, mode CacheMode) (*Cache
 	err := os.MkdirAll(dir, 0o700)
 	var store *pack.Store
 	if err == nil {
-		store, err = pack.Open(dir)
+		store, err = pack.Open(dir, pack.Options{Private: true, Uses: true})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the answer cache: %w; choose another with --cache-dir, or --cache off", err)
@@ -226,7 +225,7 @@ func (c *Cached) freshNumber(ctx context.Context, request *replay.Request, key f
 		name += fmt.Sprintf(" %d", n)
 	}
 	key = fixtures.HashBytes([]byte(name))
-	id := storeKey(keyVersion, []byte(name))
+	id := pack.KeyOf(keyVersion, []byte(name))
 	if c.mode == CacheOnly || c.mode == CacheWrite && c.resumed {
 		reply, err := c.lookUp(ctx, id, key)
 		if err != nil {
@@ -390,16 +389,7 @@ func (c *Cached) key(request *replay.Request) (pack.Key, fixtures.Hash, error) {
 	const name, nothing = `"Messages":`, "null"
 	at := bytes.Index(data, []byte(name+nothing)) + len(name)
 	data = slices.Replace(data, at, at+len(nothing), messages...)
-	return storeKey(keyVersion, data), fixtures.HashBytes(data), nil
-}
-
-// storeKey is where something stands in a store; kind keeps apart what is of different
-// kinds.
-func storeKey(kind string, data []byte) pack.Key {
-	hash := sha256.New()
-	hash.Write([]byte(kind + "\x00"))
-	hash.Write(data)
-	return pack.Key(hash.Sum(nil)[:len(pack.Key{})])
+	return pack.KeyOf(keyVersion, data), fixtures.HashBytes(data), nil
 }
 
 // wireMessages keeps of each message what the provider sees, so that a turn number

@@ -26,7 +26,7 @@ type bytesAnswer struct {
 // answer stands in the request. Key identifies the answer, and stored says that an
 // earlier run paid for it. What ask fails with is returned as it is, and not stored.
 func (c *Cached) Bytes(ctx context.Context, request []byte, ask func(context.Context) ([]byte, error)) (answer []byte, key fixtures.Hash, stored bool, err error) {
-	id := storeKey("doubletake bytes 1", request)
+	id := pack.KeyOf("doubletake bytes 1", request)
 	key = fixtures.HashBytes(append([]byte("bytes\x00"), request...))
 	for {
 		own := false

@@ -15,7 +15,7 @@ var ErrNoRaw = errors.New("nothing is kept of what stood on the wire")
 
 // rawKey is where the bytes of an answer's exchange stand. They are an entry of their own,
 // so that looking an answer up doesn't read them.
-func rawKey(key fixtures.Hash) pack.Key { return storeKey("doubletake raw 1", []byte(key)) }
+func rawKey(key fixtures.Hash) pack.Key { return pack.KeyOf("doubletake raw 1", []byte(key)) }
 
 func (c *Cached) putRaw(key fixtures.Hash, raw *replay.Raw) error {
 	// The length of the request, the request, the answer: as base64 in JSON they would
@@ -29,7 +29,7 @@ func (c *Cached) putRaw(key fixtures.Hash, raw *replay.Raw) error {
 // ReadRaw returns what stood on the wire for the answer with that key, as the journals of
 // a run name it, from the store in dir. The error is [ErrNoRaw] where that is not kept.
 func ReadRaw(dir string, key fixtures.Hash) (raw *replay.Raw, err error) {
-	store, err := pack.Open(dir)
+	store, err := pack.Open(dir, pack.Options{Uses: true})
 	if err != nil {
 		return nil, fmt.Errorf("opening the answer cache: %w", err)
 	}

@@ -32,4 +32,4 @@ func (c *Cached) Replayed(plan fixtures.Hash) string {
 	return string(run)
 }
 
-func runKey(plan fixtures.Hash) pack.Key { return storeKey("doubletake run 1", []byte(plan)) }
+func runKey(plan fixtures.Hash) pack.Key { return pack.KeyOf("doubletake run 1", []byte(plan)) }

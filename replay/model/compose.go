@@ -1,78 +1,45 @@
 package model
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/replay"
 )
 
 // emptyContent stands where a model wants a text and there is none.
 const emptyContent = "(empty)"
 
-// compose makes of a chat request as the library wrote it what goes onto the wire: with
-// a true zero temperature, with the empty content that protocol-strict servers want, and
-// as the model's quirks have it.
+// compose makes of a chat request as the library wrote it what goes onto the wire: with a
+// true zero temperature, as the model's quirks have it, and with the exchange's messages in
+// the place of those that the library was given.
 func (x *exchange) compose(body []byte) ([]byte, error) {
+	if x.messages == nil {
+		return body, nil // no chat
+	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil {
 		return nil, fmt.Errorf("composing the request: %w", err)
 	}
-	if _, chat := fields["messages"]; !chat {
-		return body, nil
-	}
 	if err := x.composeFields(fields); err != nil {
 		return nil, fmt.Errorf("composing the request: %w", err)
 	}
-	var messages []json.RawMessage
-	if err := json.Unmarshal(fields["messages"], &messages); err != nil {
-		return nil, fmt.Errorf("composing the request: %w", err)
-	}
-	for i, raw := range messages {
-		message, err := x.composeMessage(i, raw)
-		if err != nil {
-			return nil, fmt.Errorf("composing message %d of the request: %w", i+1, err)
-		}
-		messages[i] = message
-	}
-	return joined(fields, messages)
-}
-
-// joined puts a request together again, with its fields in order. Its parts are JSON
-// without white space already, so that they are copied as they are.
-func joined(fields map[string]json.RawMessage, messages []json.RawMessage) ([]byte, error) {
+	fields["messages"] = x.messages
 	size := 2
 	for name, value := range fields {
 		size += len(name) + len(value) + 4
 	}
-	for _, message := range messages {
-		size += len(message) + 1
-	}
+	// The parts are JSON without white space already, so that they are copied as they are.
 	buf := append(make([]byte, 0, size), '{')
 	for i, name := range slices.Sorted(maps.Keys(fields)) {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
-		key, err := fixtures.MarshalPlain(name)
-		if err != nil {
-			return nil, fmt.Errorf("composing the request: %w", err)
-		}
-		buf = append(append(buf, key...), ':')
-		if name != "messages" {
-			buf = append(buf, fields[name]...)
-			continue
-		}
-		buf = append(buf, '[')
-		for k, message := range messages {
-			if k > 0 {
-				buf = append(buf, ',')
-			}
-			buf = append(buf, message...)
-		}
-		buf = append(buf, ']')
+		buf = append(fixtures.AppendText(buf, name), ':')
+		buf = append(buf, fields[name]...)
 	}
 	return append(buf, '}'), nil
 }
@@ -120,41 +87,58 @@ func (x *exchange) composeFields(fields map[string]json.RawMessage) error {
 	return nil
 }
 
-// composeMessage mends one message.
-func (x *exchange) composeMessage(i int, raw json.RawMessage) (json.RawMessage, error) {
-	reasoning := x.reasoning[i]
-	role := x.quirks.SystemRole
-	if role == "system" {
-		role = ""
+// composeMessages writes the messages of a chat request as they go onto the wire. The
+// library would drop an empty content, which protocol-strict servers want, and knows no
+// model's quirks; and it takes several passes over what is by far the most of a request.
+func composeMessages(request *replay.Request, quirks Quirks, reasoning map[int]string) []byte {
+	size := 2
+	for i := range request.Messages {
+		size += len(request.Messages[i].Content) + len(request.Messages[i].Content)/16 + 64
 	}
-	if role == "" && reasoning == "" && !isTrue(x.quirks.NonEmptyContent) {
-		if bytes.Contains(raw, []byte(`"content":`)) {
-			return raw, nil
+	buf := append(make([]byte, 0, size), '[')
+	for i := range request.Messages {
+		if i > 0 {
+			buf = append(buf, ',')
 		}
-		return append([]byte(`{"content":"",`), bytes.TrimPrefix(raw, []byte("{"))...), nil
+		buf = appendMessage(buf, &request.Messages[i], quirks, reasoning[i])
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return nil, err
+	return append(buf, ']')
+}
+
+func appendMessage(buf []byte, m *fixtures.Message, quirks Quirks, reasoning string) []byte {
+	role := m.Role
+	if role == fixtures.RoleSystem && quirks.SystemRole != "" {
+		role = quirks.SystemRole
 	}
-	if content := string(fields["content"]); content == "" || content == `""` {
-		fields["content"] = json.RawMessage(`""`)
-		if isTrue(x.quirks.NonEmptyContent) {
-			fields["content"] = json.RawMessage(`"` + emptyContent + `"`)
-			if _, calls := fields["tool_calls"]; calls {
-				fields["content"] = json.RawMessage("null") // the calls are content enough
-			}
-		}
-	}
-	if role != "" && string(fields["role"]) == `"system"` {
-		fields["role"] = json.RawMessage(`"` + role + `"`)
+	buf = fixtures.AppendText(append(buf, `{"role":`...), role)
+	buf = append(buf, `,"content":`...)
+	switch {
+	case m.Content != "" || !isTrue(quirks.NonEmptyContent):
+		buf = fixtures.AppendText(buf, m.Content)
+	case len(m.ToolCalls) > 0:
+		buf = append(buf, "null"...) // the calls are content enough
+	default:
+		buf = fixtures.AppendText(buf, emptyContent)
 	}
 	if reasoning != "" {
-		text, err := fixtures.MarshalPlain(reasoning)
-		if err != nil {
-			return nil, err
-		}
-		fields["reasoning_content"] = text
+		buf = fixtures.AppendText(append(buf, `,"`+reasoningField+`":`...), reasoning)
 	}
-	return fixtures.MarshalPlain(fields)
+	for i, call := range m.ToolCalls {
+		if i == 0 {
+			buf = append(buf, `,"tool_calls":[`...)
+		} else {
+			buf = append(buf, ',')
+		}
+		buf = fixtures.AppendText(append(buf, `{"id":`...), call.ID)
+		buf = fixtures.AppendText(append(buf, `,"type":"function","function":{"name":`...), call.Name)
+		buf = fixtures.AppendText(append(buf, `,"arguments":`...), argumentsText(call.Arguments))
+		buf = append(buf, "}}"...)
+	}
+	if len(m.ToolCalls) > 0 {
+		buf = append(buf, ']')
+	}
+	if m.ToolCallID != "" {
+		buf = fixtures.AppendText(append(buf, `,"tool_call_id":`...), m.ToolCallID)
+	}
+	return append(buf, '}')
 }

@@ -3,4 +3,7 @@
 // that a provider's refusals bring down; a store of answers so that none is paid twice;
 // a budget; and the token counter. Anthropic's Messages API and OpenAI's Responses API
 // have clients of their own.
+//
+// Start with [NewClient]. [NewLimited], [NewBudgeted] and [NewCached] wrap a model in
+// limits, a budget and a store, in that order.
 package model

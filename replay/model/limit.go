@@ -277,6 +277,18 @@ func (l *Limiter) set(level float64, now time.Time) {
 	l.wake()
 }
 
+// Do asks under the limits what is no conversation: it waits for a turn for so many tokens
+// and gives it back. A client that asks again waits for its turn again.
+func (l *Limiter) Do(ctx context.Context, tokens int, ask func(context.Context) error) error {
+	t := &ticket{limit: l, tokens: tokens}
+	if err := t.ready(ctx); err != nil {
+		return err
+	}
+	err := ask(context.WithValue(ctx, ticketKey{}, t))
+	t.done(err)
+	return err
+}
+
 // Limited is a model that waits for its turn.
 type Limited struct {
 	model   replay.Model

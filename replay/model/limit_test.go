@@ -117,3 +117,30 @@ func TestTheEndOfTheContextStopsTheLimiter(t *testing.T) {
 }
 
 var _ replay.Model = (*Limited)(nil)
+
+// What is no conversation waits for its turn as well.
+func TestDoWaitsForItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit, began := NewLimiter(60, 0), time.Now()
+		var at []time.Duration
+		for range 4 {
+			err := limit.Do(t.Context(), 1, func(context.Context) error {
+				at = append(at, time.Since(began))
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := 1; i < len(at); i++ {
+			if gap := at[i] - at[i-1]; gap < 900*time.Millisecond || gap > 1100*time.Millisecond {
+				t.Errorf("%v between two requests at 60 a minute: %v", gap, at)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := limit.Do(ctx, 1, func(context.Context) error { t.Error("asked"); return nil }); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+	})
+}

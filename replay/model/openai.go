@@ -163,7 +163,7 @@ func explain(err error) error {
 }
 
 func (c *Client) once(ctx context.Context, request *replay.Request, quirks Quirks) (*replay.Reply, error) {
-	x := &exchange{quirks: quirks, stream: c.endpoint.Stream, reasoning: c.reasoning(request, quirks)}
+	x := &exchange{quirks: quirks, stream: c.endpoint.Stream, messages: composeMessages(request, quirks, c.reasoning(request, quirks))}
 	ctx, cancel := c.deadline(context.WithValue(ctx, exchangeKey{}, x))
 	defer cancel()
 	began := time.Now()
@@ -290,12 +290,12 @@ func arguments(text string) json.RawMessage {
 	return quoted
 }
 
+// toWire is a request without its messages, which the wire puts in.
 func toWire(request *replay.Request, quirks Quirks) openai.ChatCompletionRequest {
 	seed := request.Seed
 	wire := openai.ChatCompletionRequest{
-		Model:    request.Model,
-		Messages: make([]openai.ChatCompletionMessage, len(request.Messages)),
-		Seed:     &seed,
+		Model: request.Model,
+		Seed:  &seed,
 	}
 	if quirks.MaxTokens == MaxCompletionTokens || libraryKnows(request.Model) {
 		wire.MaxCompletionTokens = request.MaxTokens
@@ -305,16 +305,6 @@ func toWire(request *replay.Request, quirks Quirks) openai.ChatCompletionRequest
 	}
 	if request.JSON {
 		wire.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONObject}
-	}
-	for i, m := range request.Messages {
-		out := openai.ChatCompletionMessage{Role: m.Role, Content: m.Content, ToolCallID: m.ToolCallID}
-		for _, call := range m.ToolCalls {
-			out.ToolCalls = append(out.ToolCalls, openai.ToolCall{
-				ID: call.ID, Type: openai.ToolTypeFunction,
-				Function: openai.FunctionCall{Name: call.Name, Arguments: argumentsText(call.Arguments)},
-			})
-		}
-		wire.Messages[i] = out
 	}
 	for _, tool := range request.Tools {
 		parameters := tool.Parameters

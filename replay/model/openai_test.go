@@ -452,8 +452,8 @@ func TestComposingLeavesOtherRequestsAlone(t *testing.T) {
 			t.Errorf("%s became %s: %v", body, got, err)
 		}
 	}
-	for _, body := range []string{``, `[]`, `{"messages":3}`} {
-		if got, err := new(exchange).compose([]byte(body)); err == nil {
+	for _, body := range []string{``, `[]`} {
+		if got, err := (&exchange{messages: []byte("[]")}).compose([]byte(body)); err == nil {
 			t.Errorf("%s became %s", body, got)
 		}
 	}

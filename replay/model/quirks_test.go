@@ -70,7 +70,7 @@ func TestQuirksOnTheWire(t *testing.T) {
 		{name: "the newer bound", quirks: Quirks{MaxTokens: MaxCompletionTokens}, fields: map[string]string{"max_tokens": "", "max_completion_tokens": "9"}, sent: "max_completion_tokens for max_tokens"},
 		{name: "no bound", quirks: Quirks{MaxTokens: Omit}, fields: map[string]string{"max_tokens": "", "max_completion_tokens": ""}, sent: "no max_tokens"},
 		{name: "one call at a time", quirks: Quirks{ParallelToolCalls: &no}, fields: map[string]string{"parallel_tool_calls": "false"}, sent: "parallel_tool_calls false"},
-		{name: "developer", quirks: Quirks{SystemRole: RoleDeveloper}, messages: []string{`{"content":"rules","role":"developer"}`}, sent: "system messages as developer"},
+		{name: "developer", quirks: Quirks{SystemRole: RoleDeveloper}, messages: []string{`{"role":"developer","content":"rules"}`}, sent: "system messages as developer"},
 		{name: "texts everywhere", quirks: Quirks{NonEmptyContent: &yes}, messages: []string{"", "", `"content":null`, `"content":"(empty)"`}, sent: "no empty contents"},
 		{name: "reasoning", quirks: Quirks{ReturnReasoning: &yes}, messages: []string{"", "", `"reasoning_content":"hm"`, `"content":""`}, sent: "reasoning sent back"},
 	} {

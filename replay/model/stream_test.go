@@ -195,7 +195,7 @@ func TestSilence(t *testing.T) {
 			case <-r.Context().Done():
 			}
 		})
-		client, _ := connect(t, Endpoint{BaseURL: p.URL, Stream: stream, Idle: 20 * time.Millisecond})
+		client, _ := connect(t, Endpoint{BaseURL: p.URL, Stream: stream, Idle: 400 * time.Millisecond})
 		if reply, err := client.Complete(t.Context(), ask("m")); err != nil || reply.Message.Content != "hello" || p.asked() != 2 {
 			t.Errorf("asked %d times: %v", p.asked(), err)
 		}

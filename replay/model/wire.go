@@ -49,9 +49,9 @@ func stayHere(*http.Request, []*http.Request) error { return http.ErrUseLastResp
 type exchange struct {
 	quirks Quirks
 	stream bool
-	// reasoning is what the model thought in the turns before, by message, for models
-	// that want it back.
-	reasoning map[int]string
+	// messages are those of a chat request as they go onto the wire; nil for what is no
+	// chat.
+	messages []byte
 	// request and response are the bytes, without the key.
 	request, response []byte
 }

@@ -19,7 +19,7 @@ import (
 
 func open(t testing.TB, dir string) *Store {
 	t.Helper()
-	s, err := Open(dir)
+	s, err := Open(dir, Options{Uses: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestDamage(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(place, "0-0"+suffix), data, 0o600); err != nil {
 			rt.Fatal(err)
 		}
-		s, err := Open(place)
+		s, err := Open(place, Options{})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestDamage(t *testing.T) {
 		if err := s.Put(Key{9}, []byte("new")); err != nil {
 			rt.Fatal(err)
 		}
-		other, err := Open(place)
+		other, err := Open(place, Options{})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func FuzzScan(f *testing.F) {
 // aged fills a store with a blob of each age, and returns the moment from which they count.
 func aged(t testing.TB, dir string, ages ...time.Duration) time.Time {
 	t.Helper()
-	s, err := Open(dir)
+	s, err := Open(dir, Options{Uses: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func clear(t testing.TB, dir string) {
 
 func held(t testing.TB, dir string, n int) string {
 	t.Helper()
-	s, err := Open(dir)
+	s, err := Open(dir, Options{Uses: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,7 +426,7 @@ func TestAStoreThatCannotBeWritten(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(file); err == nil || !strings.Contains(err.Error(), file) {
+	if _, err := Open(file, Options{}); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a file as the folder: %v", err)
 	}
 	s := open(t, filepath.Join(filepath.Dir(file), "later"))

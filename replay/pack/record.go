@@ -2,6 +2,7 @@ package pack
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"io"
 	"time"
@@ -11,6 +12,14 @@ import (
 
 // Key names a blob in a store.
 type Key [16]byte
+
+// KeyOf is the key of what something names; kind keeps apart what is of different kinds.
+func KeyOf(kind string, name []byte) Key {
+	hash := sha256.New()
+	hash.Write([]byte(kind + "\x00"))
+	hash.Write(name)
+	return Key(hash.Sum(nil)[:len(Key{})])
+}
 
 // skippable is the magic number of a skippable frame of the Zstandard format, RFC 8878,
 // section 3.1.2; its last four bits are free.

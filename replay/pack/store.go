@@ -16,6 +16,8 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/klauspost/compress/zstd"
 	"github.com/zeebo/xxh3"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
 )
 
 // ErrMissing says that a store holds nothing under a key, or nothing whole.
@@ -36,9 +38,18 @@ const maxSegment = 256 << 20
 // maxBlob bounds what a blob may unpack to, in bytes.
 const maxBlob = 1 << 30
 
+// Options say how a store is kept.
+type Options struct {
+	// Private keeps other users of the machine from reading.
+	Private bool
+	// Uses has it noted when a blob was last read, to within an hour: for [Trim].
+	Uses bool
+}
+
 // Store is a folder of blobs. It is safe for concurrent use.
 type Store struct {
 	dir     string
+	options Options
 	now     func() time.Time
 	encoder func() (*zstd.Encoder, error)
 	decoder func() (*zstd.Decoder, error)
@@ -47,6 +58,7 @@ type Store struct {
 	segments map[string]*segment // by name
 	index    map[Key]place
 	own      *segment // what this store appends to; nil until it does
+	unsynced bool     // something was appended that may not be on the disk yet
 }
 
 // segment is one file of a store.
@@ -70,9 +82,9 @@ type place struct {
 }
 
 // Open opens the store in dir, which is made with the first blob.
-func Open(dir string) (*Store, error) {
+func Open(dir string, options Options) (*Store, error) {
 	s := &Store{
-		dir: dir, now: time.Now, segments: map[string]*segment{}, index: map[Key]place{},
+		dir: dir, options: options, now: time.Now, segments: map[string]*segment{}, index: map[Key]place{},
 		// Making a coder costs more than using it.
 		encoder: sync.OnceValues(func() (*zstd.Encoder, error) {
 			return zstd.NewWriter(nil, zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
@@ -182,7 +194,7 @@ func (s *Store) find(key Key) (place, bool, error) {
 			return p, false, nil
 		}
 	}
-	if now := s.now(); now.Sub(time.Unix(p.used, 0)) > useNoted {
+	if now := s.now(); s.options.Uses && now.Sub(time.Unix(p.used, 0)) > useNoted {
 		h := head{key: key, at: now.Unix()}
 		// Who may not write reads all the same; its use is noted for itself alone.
 		_, _ = s.append(h.append(nil))
@@ -217,6 +229,31 @@ func (s *Store) Put(key Key, data []byte) error {
 	return nil
 }
 
+// Has says whether a blob is stored under a key.
+func (s *Store) Has(key Key) (bool, error) {
+	_, ok, err := s.find(key)
+	return ok, err
+}
+
+// Sync returns once all that was stored before is safe from the end of the machine, too.
+func (s *Store) Sync() error {
+	s.mu.Lock()
+	own, unsynced := s.own, s.unsynced
+	s.unsynced = false
+	s.mu.Unlock()
+	if own == nil || !unsynced {
+		return nil
+	}
+	// A second handle: the store may let go of its own meanwhile.
+	if err := fixtures.SyncFiles(s.dir, []string{filepath.Join(s.dir, own.name)}); err != nil {
+		s.mu.Lock()
+		s.unsynced = true
+		s.mu.Unlock()
+		return fmt.Errorf("flushing the store in %s: %w", s.dir, err)
+	}
+	return nil
+}
+
 // append writes a record behind the others of the store's own segment, and returns where.
 // The store is held.
 func (s *Store) append(record []byte) (int64, error) {
@@ -232,6 +269,7 @@ func (s *Store) append(record []byte) (int64, error) {
 		return 0, err
 	}
 	s.own.size += int64(len(record))
+	s.unsynced = true
 	return at, nil
 }
 
@@ -240,12 +278,19 @@ func (s *Store) append(record []byte) (int64, error) {
 func (s *Store) take() error {
 	if s.own != nil {
 		own := s.own
+		if err := own.writer.Sync(); err != nil { // Sync knows of the new one alone
+			return err
+		}
 		s.own = nil
 		if err := own.release(); err != nil {
 			return err
 		}
 	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	folder := os.FileMode(0o755)
+	if s.options.Private {
+		folder = 0o700
+	}
+	if err := os.MkdirAll(s.dir, folder); err != nil {
 		return err
 	}
 	names := slices.Sorted(maps.Keys(s.segments))
@@ -292,7 +337,7 @@ func (s *Store) takeOver(seg *segment) (bool, error) {
 
 // create makes a segment of the store's own.
 func (s *Store) create() error {
-	name := segmentName(fmt.Sprintf("%011x", time.Now().UnixMilli()))
+	name := segmentName(fmt.Sprintf("%016x", time.Now().UnixNano()))
 	path := filepath.Join(s.dir, name)
 	lock := flock.New(path + lockSuffix)
 	locked, err := lock.TryLock()
@@ -302,8 +347,12 @@ func (s *Store) create() error {
 	if err != nil {
 		return fmt.Errorf("locking %s: %w", path, err)
 	}
+	mode := os.FileMode(0o644)
+	if s.options.Private {
+		mode = 0o600
+	}
 	seg := &segment{name: name, lock: lock}
-	if seg.writer, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+	if seg.writer, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode); err == nil {
 		seg.file, err = os.Open(path)
 	}
 	if err != nil {

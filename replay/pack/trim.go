@@ -47,7 +47,7 @@ type Trimmed struct {
 
 // Measure tells the size of the store in dir; one that isn't there is empty.
 func Measure(dir string) (Size, error) {
-	s, err := Open(dir)
+	s, err := Open(dir, Options{})
 	if err != nil {
 		return Size{}, err
 	}
@@ -95,7 +95,7 @@ func Trim(dir string, limits Limits, now time.Time) (Trimmed, error) {
 }
 
 func trim(dir string, limits Limits, now time.Time) (t Trimmed, err error) {
-	s, err := Open(dir)
+	s, err := Open(dir, Options{})
 	if err != nil {
 		return t, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
+	"github.com/doubletake-dev/doubletake/replay/pack"
 )
 
 // oracle is a model that answers as told and remembers what it was asked.
@@ -324,9 +325,14 @@ func TestAnotherRubricRatesAnew(t *testing.T) {
 func TestAContextThatCannotBeReadIsUnscored(t *testing.T) {
 	r := newRun(t, "a")
 	e := r.play(t, "a", replay.Compacted, "short")
-	if err := os.WriteFile(filepath.Join(r.Dir, replay.ContextsDir, string(e.Compactions[0].Before)+".json.zst"), []byte("damage"), 0o644); err != nil {
+	store, err := pack.Open(filepath.Join(r.Dir, replay.ContextsDir), pack.Options{})
+	if err == nil {
+		err = errors.Join(store.Put(replay.ContextKey(e.Compactions[0].Before), []byte("damage")), store.Close())
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
+	r.Contexts = replay.NewContexts(filepath.Join(r.Dir, replay.ContextsDir))
 	list := r.rate(t, always("yes"), grader(), nil)
 	if len(list) != 1 || list[0].Status != replay.RatingUnscored || !strings.Contains(list[0].Reason, "no probe was made") {
 		t.Errorf("ratings %+v", list)
