@@ -76,11 +76,11 @@ func stage(f *fixtures.Fixture, rec *fixtures.Recording, s *Settings, counter Co
 	st.made = madeCalls(f, rec, st.fork)
 	prefix := st.upTo(0, st.fork)
 	whole := append(append([]fixtures.Message{}, st.system...), prefix...)
-	hash, err := fixtures.HashJSON(whole)
+	data, err := fixtures.MarshalMessages(whole)
 	if err != nil {
 		return nil, fmt.Errorf("fixture %s: %w", f.ConversationID, err)
 	}
-	st.hash, st.tokens = hash, CountAll(counter, whole)
+	st.hash, st.tokens = fixtures.HashBytes(data), CountAll(counter, whole)
 	after := st.upTo(st.fork, rec.LastTurn())
 	for i, m := range after {
 		if m.Role == fixtures.RoleUser {

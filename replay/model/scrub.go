@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // scrubber takes a key out of whatever may repeat it.
 type scrubber struct {
 	replacer *strings.Replacer // nil without a key
+	// forms are the spellings that the replacer looks for. Nearly always there is none, which
+	// is found out faster.
+	forms []string
 	// spelled finds the key where JSON writes some of its characters as numbers.
 	spelled *regexp.Regexp
 }
@@ -20,12 +24,14 @@ func newScrubber(key string) scrubber {
 	if key = strings.TrimSpace(key); key == "" {
 		return scrubber{}
 	}
-	var pairs []string
+	var forms, pairs []string
 	for _, form := range []string{
 		key, strings.ReplaceAll(key, "/", `\/`), url.QueryEscape(key), url.PathEscape(key),
 		lowerHex(url.QueryEscape(key)), lowerHex(url.PathEscape(key)),
 	} {
-		pairs = append(pairs, form, "[key]")
+		if !slices.Contains(forms, form) {
+			forms, pairs = append(forms, form), append(pairs, form, "[key]")
+		}
 	}
 	var pattern strings.Builder
 	for _, c := range key {
@@ -35,7 +41,7 @@ func newScrubber(key string) scrubber {
 	if err != nil {
 		spelled = nil // a key of thousands of characters; the spellings above are looked for
 	}
-	return scrubber{strings.NewReplacer(pairs...), spelled}
+	return scrubber{strings.NewReplacer(pairs...), forms, spelled}
 }
 
 // lowerHex writes the escapes of an address in small letters, as some programs do.
@@ -62,7 +68,9 @@ func (s scrubber) bytes(data []byte) []byte {
 	if s.replacer == nil {
 		return data
 	}
-	data = []byte(s.replacer.Replace(string(data)))
+	if slices.ContainsFunc(s.forms, func(form string) bool { return bytes.Contains(data, []byte(form)) }) {
+		data = []byte(s.replacer.Replace(string(data)))
+	}
 	if s.spelled != nil && bytes.Contains(data, []byte(`\u`)) {
 		data = s.spelled.ReplaceAll(data, []byte("[key]"))
 	}
