@@ -117,6 +117,8 @@ type analyser struct {
 	main    *comparison
 	queue   []pairing.Entry
 	notes   []string
+	// answers are the outcomes that were worked out, by episode and reference.
+	answers map[[2]*replay.Episode]fixtures.Answer
 }
 
 func (a *analyser) find() error {
@@ -386,7 +388,7 @@ func (a *analyser) success(arm string, set []*fixtures.Fixture) Share {
 			continue
 		}
 		expected := a.record.Episode(replay.Key{Fixture: f.Hash, Arm: reference})
-		switch pairing.Judge(f, e, expected).Answer {
+		switch a.answer(f, e, expected) {
 		case fixtures.Pass:
 			share.Passed++
 			share.Scored++
@@ -395,6 +397,20 @@ func (a *analyser) success(arm string, set []*fixtures.Fixture) Share {
 		}
 	}
 	return share
+}
+
+// answer is the outcome of an episode, worked out once.
+func (a *analyser) answer(f *fixtures.Fixture, e, reference *replay.Episode) fixtures.Answer {
+	key := [2]*replay.Episode{e, reference}
+	answer, known := a.answers[key]
+	if !known {
+		answer = pairing.Judge(f, e, reference).Answer
+		if a.answers == nil {
+			a.answers = map[[2]*replay.Episode]fixtures.Answer{}
+		}
+		a.answers[key] = answer
+	}
+	return answer
 }
 
 // verdict draws the conclusion: first whether the run is valid, then from the gates, then

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"io"
-	"time"
 
 	"github.com/zeebo/xxh3"
 )
@@ -40,8 +39,6 @@ type head struct {
 	at     int64  // seconds since 1970
 	hash   uint64 // of the blob's frame
 }
-
-func (h *head) time() time.Time { return time.Unix(h.at, 0) }
 
 // append writes the head behind b.
 func (h *head) append(b []byte) []byte {

@@ -58,7 +58,9 @@ type Store struct {
 	segments map[string]*segment // by name
 	index    map[Key]place
 	own      *segment // what this store appends to; nil until it does
-	unsynced bool     // something was appended that may not be on the disk yet
+	// listed is the folder's time when its files were listed, at listedAt.
+	listed, listedAt time.Time
+	unsynced         bool // something was appended that may not be on the disk yet
 }
 
 // segment is one file of a store.
@@ -99,10 +101,37 @@ func Open(dir string, options Options) (*Store, error) {
 
 // refresh learns what others appended. The store is held, or nobody else has it yet.
 func (s *Store) refresh() error {
-	entries, err := os.ReadDir(s.dir)
+	info, err := os.Stat(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if err != nil {
+		return err
+	}
+	// A folder's time is as coarse as the system's clock ticks: while it is young, something
+	// may have been made in it that it does not tell of.
+	const tick = 100 * time.Millisecond
+	if changed := info.ModTime(); !changed.Equal(s.listed) || s.listedAt.Sub(changed) < tick {
+		s.listedAt, s.listed = time.Now(), changed
+		if err := s.list(); err != nil {
+			return err
+		}
+	}
+	for name, seg := range s.segments {
+		if seg == s.own {
+			continue
+		}
+		if err := s.read(seg); err != nil {
+			return fmt.Errorf("reading %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// list learns which segments there are, and reads those that are new in their order: of two
+// blobs of one key the later counts.
+func (s *Store) list() error {
+	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return err
 	}
@@ -111,21 +140,18 @@ func (s *Store) refresh() error {
 		if !strings.HasSuffix(name, suffix) || !entry.Type().IsRegular() {
 			continue
 		}
-		seg := s.segments[name]
-		if seg == nil {
-			file, err := os.Open(filepath.Join(s.dir, name))
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // trimmed meanwhile
-			}
-			if err != nil {
-				return err
-			}
-			seg = &segment{name: name, file: file}
-			s.segments[name] = seg
-		}
-		if seg == s.own {
+		if s.segments[name] != nil {
 			continue
 		}
+		file, err := os.Open(filepath.Join(s.dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // trimmed meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		seg := &segment{name: name, file: file}
+		s.segments[name] = seg
 		if err := s.read(seg); err != nil {
 			return fmt.Errorf("reading %s: %w", name, err)
 		}
@@ -229,10 +255,13 @@ func (s *Store) Put(key Key, data []byte) error {
 	return nil
 }
 
-// Has says whether a blob is stored under a key.
-func (s *Store) Has(key Key) (bool, error) {
-	_, ok, err := s.find(key)
-	return ok, err
+// Has says whether a blob is stored under a key, as far as this store knows: what others
+// appended since it was opened or last missed something may not be known.
+func (s *Store) Has(key Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.index[key]
+	return ok
 }
 
 // Sync returns once all that was stored before is safe from the end of the machine, too.
