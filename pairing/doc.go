@@ -4,4 +4,7 @@
 // the discordant pairs into the queue for a person.
 //
 // Everything here is a pure function of what a run left on disk.
+//
+// Start with [Match], for the pairs of two arms, and [Count], for their table. Whether the
+// table says anything is for package analysis/stats.
 package pairing

@@ -12,7 +12,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("worse: p = %.4f\n", test.PWorse)
+	fmt.Printf("worse: p = %.4f, mid-p = %.4f\n", test.PWorse, test.PMidWorse)
 
 	estimate, err := stats.TangoInterval(12, 3, 200, 0.95)
 	if err != nil {
@@ -33,7 +33,7 @@ func Example() {
 	}
 	fmt.Printf("would be found 4 times in 5: %.1f%% losses\n", 100**blind.LossRate)
 	// Output:
-	// worse: p = 0.0176
+	// worse: p = 0.0176, mid-p = 0.0106
 	// difference 0.045, 95% interval 0.008 to 0.089
 	// worse by less than 5 points: false
 	// would be found 4 times in 5: 7.7% losses

@@ -24,7 +24,7 @@ var importRules = []struct {
 }{
 	{"fixtures", nil, "fixtures stand on nothing of ours"},
 	{"fixtures/...", []string{"fixtures"}, "what is beside the fixtures stands on them alone"},
-	{"replay", []string{"fixtures"}, "the engine knows small interfaces of its own"},
+	{"replay", []string{"fixtures", "replay/pack"}, "the engine knows small interfaces of its own"},
 	{"replay/...", []string{"replay", "fixtures", "fixtures/recording", "fixtures/annotate", "fixtures/signals", "replay/responses"}, "implementations don't know each other, and share the form of a provider's items"},
 	{"replay/pack", []string{"fixtures"}, "blobs in files need nothing of what they are of"},
 	{"replay/model", []string{"replay", "fixtures", "replay/pack", "replay/responses"}, "the model clients know no other implementation"},
@@ -34,6 +34,7 @@ var importRules = []struct {
 	{"replay/tools/server", []string{"replay", "fixtures", "replay/command", "replay/tools"}, "a server's client fills the place that the tools have for it"},
 	{"replay/tools/toolstest", []string{"replay", "fixtures"}, "the conformance test knows the interface alone"},
 	{"replay/compact/compacttest", []string{"replay", "fixtures", "replay/compact"}, "the conformance test knows the package it tests"},
+	{"replay/trial", []string{"replay", "fixtures", "replay/compact", "replay/judge", "replay/model", "replay/offline", "replay/tools"}, "a trial puts the engine and what it talks to together, and knows no pairs"},
 	{"replay/executortest", []string{"replay", "fixtures"}, "the conformance test knows the interface alone"},
 	{"pairing", []string{"replay", "fixtures"}, "pairing is a pure function of recorded episodes"},
 	{"pairing/review", []string{"pairing", "replay", "fixtures", "fixtures/annotate"}, "the page reads what a run left, and puts an annotation's steps before a person"},
@@ -61,7 +62,7 @@ var foreignRules = []struct {
 	// The models' client, the embedded provider, compactors and MCP servers that answer by HTTP, the
 	// page, and the benchmarks' mock server.
 	{"net/http", []string{"replay/model", "replay/offline", "replay/compact", "pairing/review", "replay/tools/server", "scripts/bench"}, 0},
-	{"github.com/nats-io/nats-server/v2/server", []string{"replay/cluster/clustertest"}, 1},
+	{"github.com/nats-io/nats-server/v2/server", []string{"replay/cluster/clustertest/natsservers"}, 1},
 	{"github.com/nats-io/nats.go", []string{"replay/cluster"}, 0},
 	{"github.com/nats-io/nats.go/jetstream", []string{"replay/cluster"}, 0},
 	{"github.com/modelcontextprotocol/go-sdk/mcp", []string{"replay/tools/server"}, 0},

@@ -15,4 +15,8 @@
 //
 // None of them knows an item, a probe or a check: what binds a later turn is, for
 // the ledger, what [Binding] reads in the text.
+//
+// A compactor of your own needs none of this: implement [replay.Compactor], hold it to
+// compacttest.TestCompactor, and play it with package replay/trial. README.md beside this
+// file shows every way to plug one in.
 package compact

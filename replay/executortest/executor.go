@@ -1,4 +1,7 @@
 // Package executortest holds the conformance test of executors.
+//
+// Call [Test] from the test of an executor of your own: something that plays episodes
+// elsewhere than in this process.
 package executortest
 
 import (

@@ -1,5 +1,7 @@
 // Package toolstest is the conformance test that every implementation of
 // [replay.Tools] runs.
+//
+// Call [TestTools] from the test of tools of your own.
 package toolstest
 
 import (
