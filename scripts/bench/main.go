@@ -171,7 +171,7 @@ func times(a, b float64) string {
 
 // made returns the folder of a made set; the same one for the same specification.
 func (b *bench) made(spec setSpec) (string, error) {
-	dir := filepath.Join(b.dir, fmt.Sprintf("set-%d-%d-%d", spec.fixtures, spec.exchanges, spec.bytes))
+	dir := filepath.Join(b.dir, fmt.Sprintf("set-%d-%d-%d-%d", spec.fixtures, spec.exchanges, spec.bytes, spec.asks))
 	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err == nil {
 		return dir, nil
 	}

@@ -16,7 +16,20 @@ type setSpec struct {
 	// exchanges is how many times the user asks and the assistant answers before the
 	// compaction, and bytes about how long the transcript is.
 	exchanges, bytes int
-	seed             uint64
+	// asks is how many times the user asks after the compaction; 0 is once.
+	asks int
+	seed uint64
+}
+
+// calls are the requests that the set makes under the reference and one compactor.
+func (s setSpec) calls() int { return 2 * s.fixtures * max(1, s.asks) }
+
+func (s setSpec) String() string {
+	size := fmt.Sprintf("%d x %d KB", s.fixtures, (s.bytes+1023)/1024)
+	if s.asks > 1 {
+		size += fmt.Sprintf(", %d calls an episode", s.asks)
+	}
+	return size
 }
 
 // vocabulary is what transcripts are made of. Their words are none of anybody's.
@@ -35,8 +48,8 @@ func words(random *rand.Rand, bytes int) string {
 }
 
 // makeSet writes a set of fixtures with one compaction each, after which the user asks
-// once more. Under the reference and under a compactor the agent is asked once: a set of n
-// fixtures makes 2n requests.
+// once more, or so often as is said. Under the reference and under a compactor the agent is
+// asked each time.
 func makeSet(dir string, spec setSpec) error {
 	if err := os.MkdirAll(filepath.Join(dir, "recordings"), 0o755); err != nil {
 		return err
@@ -44,7 +57,7 @@ func makeSet(dir string, spec setSpec) error {
 	random := rand.New(rand.NewPCG(spec.seed, 1))
 	share := spec.bytes / (2 * spec.exchanges)
 	for i := range spec.fixtures {
-		if err := makeFixture(dir, fmt.Sprintf("talk-%05d", i), spec.exchanges, share, random); err != nil {
+		if err := makeFixture(dir, fmt.Sprintf("talk-%05d", i), spec.exchanges, share, max(1, spec.asks), random); err != nil {
 			return fmt.Errorf("making the set %s: %w", dir, err)
 		}
 	}
@@ -59,7 +72,7 @@ func makeSet(dir string, spec setSpec) error {
 	return os.WriteFile(filepath.Join(dir, fixtures.ManifestFile), data, 0o644)
 }
 
-func makeFixture(dir, id string, exchanges, share int, random *rand.Rand) error {
+func makeFixture(dir, id string, exchanges, share, asks int, random *rand.Rand) error {
 	rec := fixtures.Recording{Header: fixtures.Header{ID: id}}
 	turn := 0
 	say := func(role, text string) {
@@ -70,9 +83,15 @@ func makeFixture(dir, id string, exchanges, share int, random *rand.Rand) error 
 		say(fixtures.RoleUser, fmt.Sprintf("Step %d of %s: %s", i+1, id, words(random, share)))
 		say(fixtures.RoleAssistant, words(random, share))
 	}
-	say(fixtures.RoleUser, "Is it done?")
+	compacted := turn
+	for i := range asks {
+		if i > 0 {
+			say(fixtures.RoleAssistant, "ok, it is not")
+		}
+		say(fixtures.RoleUser, "Is it done?")
+	}
 	f := fixtures.Fixture{
-		ConversationID: id, Turns: turn, CompactionsExpected: 1, CompactAfter: []int{turn - 1}, MustSurvive: []fixtures.Item{},
+		ConversationID: id, Turns: turn, CompactionsExpected: 1, CompactAfter: []int{compacted}, MustSurvive: []fixtures.Item{},
 		Checks: []fixtures.Check{{ID: "k1", Final: "text contains 'ok'"}},
 	}
 	data, err := fixtures.MarshalPlain(f)
