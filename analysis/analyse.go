@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"errors"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -54,13 +55,16 @@ func LoadWith(dir string, options Options) (*Night, error) {
 	return AnalyseWith(record, options)
 }
 
+// ErrNoNight says of a run that nothing is compared in it.
+var ErrNoNight = errors.New("broke a compactor on purpose, and has no verdict")
+
 // Analyse finds the verdict of a recorded run.
 func Analyse(record *replay.Record) (*Night, error) { return AnalyseWith(record, Options{}) }
 
 // AnalyseWith is Analyse under options.
 func AnalyseWith(record *replay.Record, options Options) (*Night, error) {
 	if record.Run.Plan.Command == replay.MutateCommand {
-		return nil, fmt.Errorf("run %s broke a compactor on purpose, and has no verdict: print it with doubletake fixtures mutate --report DIR", record.Run.ID)
+		return nil, fmt.Errorf("run %s %w: print it with doubletake fixtures mutate --report DIR", record.Run.ID, ErrNoNight)
 	}
 	a, err := newAnalyser(record, options)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"text/tabwriter"
 
@@ -31,10 +32,17 @@ independent of each other. Gates nothing: the exit code is 0.
 			var runs []*analysis.Night
 			for _, dir := range c.Args().Slice() {
 				n, err := loadNight(dir, analysis.Options{})
+				if errors.Is(err, analysis.ErrNoNight) && c.NArg() > 1 { // runs/* names all that is there
+					fmt.Fprintf(report.Printable(c.App.ErrWriter), "left out %s: %v\n", dir, err)
+					continue
+				}
 				if err != nil {
 					return err
 				}
 				runs = append(runs, n)
+			}
+			if len(runs) == 0 {
+				return usageError("none of the %d run directories holds a night", c.NArg())
 			}
 			nights, err := analysis.Gather(runs)
 			if err != nil {
