@@ -1,8 +1,8 @@
 package analysis
 
 import (
-	"errors"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"

@@ -364,6 +364,9 @@ func TestStopsEarlyOnlyWhenHarmIsCertain(t *testing.T) {
 
 // However often one looks at harmless candidates, few runs are stopped.
 func TestLookingOftenDoesNotStopHarmlessRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a hundred runs")
+	}
 	const runs = 100
 	stopped := 0
 	for seed := range runs {

@@ -14,8 +14,8 @@ import (
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
 
-// A line that was taken out, put in or moved is found, wherever it stood; only whole lines
-// at the end leave no trace.
+// A line that was taken out, put in or moved is found, wherever it stood; whole lines
+// at the end are found by where the log is noted to end.
 func TestTheChainShowsWhichLineIsMissing(t *testing.T) {
 	dir := t.TempDir()
 	r := reviewIn(t, dir, "p", "q")
@@ -144,13 +144,15 @@ func TestFirstRatingsAreIndependent(t *testing.T) {
 		name  string
 		lines []Verdict
 		want  string
+		open  string // not blind
 	}{
-		{"taken back, and given like the other's", []Verdict{{By: "b", Ruling: BothFine}, {By: "a", Ruling: BothWrong}, {By: "a"}, {By: "a", Ruling: BothFine}}, "b both_fine, a both_wrong"},
-		{"taken back for good", []Verdict{{By: "a", Ruling: BothWrong}, {By: "a"}}, "a both_wrong"},
-		{"taken over from an earlier night", []Verdict{{By: "a", Ruling: BothFine, From: "monday"}, {By: "b", Ruling: BothFine, From: "monday"}}, ""},
-		{"taken over first", []Verdict{{By: "a", Ruling: BothFine, From: "monday"}, {By: "a", Ruling: BothWrong}}, ""},
-		{"unblinded first", []Verdict{{By: "a"}, {By: "a", Ruling: BothFine}}, "a both_fine"},
-		{"spelled in two ways", []Verdict{{By: "Ann", Ruling: BothFine}, {By: "ANN ", Ruling: BothWrong}}, "Ann both_fine"},
+		{"taken back, and given like the other's", []Verdict{{By: "b", Ruling: BothFine, Blind: true}, {By: "a", Ruling: BothWrong, Blind: true}, {By: "a"}, {By: "a", Ruling: BothFine}}, "b both_fine, a both_wrong", ""},
+		{"taken back for good", []Verdict{{By: "a", Ruling: BothWrong, Blind: true}, {By: "a"}}, "a both_wrong", ""},
+		{"taken over from an earlier night", []Verdict{{By: "a", Ruling: BothFine, From: "monday"}, {By: "b", Ruling: BothFine, From: "monday"}}, "", ""},
+		{"taken over first", []Verdict{{By: "a", Ruling: BothFine, From: "monday"}, {By: "a", Ruling: BothWrong}}, "", ""},
+		{"unblinded first", []Verdict{{By: "a"}, {By: "a", Ruling: BothFine, Blind: true}}, "", "a both_fine"},
+		{"one of them with the arms named", []Verdict{{By: "b", Ruling: BothFine, Blind: true}, {By: "a", Ruling: BothFine}}, "b both_fine", "a both_fine"},
+		{"spelled in two ways", []Verdict{{By: "Ann", Ruling: BothFine, Blind: true}, {By: "ANN ", Ruling: BothWrong}}, "Ann both_fine", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := reviewIn(t, t.TempDir(), "p")
@@ -159,12 +161,16 @@ func TestFirstRatingsAreIndependent(t *testing.T) {
 				v.Pair = "p"
 				decide(t, r, v)
 			}
-			var got []string
-			for _, v := range FirstRatings(r.Record, r.Queue, r.Verdicts) {
-				got = append(got, v.By+" "+string(v.Ruling))
+			told := func(list []Verdict) string {
+				var texts []string
+				for _, v := range list {
+					texts = append(texts, v.By+" "+string(v.Ruling))
+				}
+				return strings.Join(texts, ", ")
 			}
-			if text := strings.Join(got, ", "); text != tt.want {
-				t.Errorf("%s, want %s", text, tt.want)
+			blind, open := FirstRatings(r.Record, r.Queue, r.Verdicts)
+			if told(blind) != tt.want || told(open) != tt.open {
+				t.Errorf("%q and %q, want %q and %q", told(blind), told(open), tt.want, tt.open)
 			}
 		})
 	}

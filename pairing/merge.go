@@ -91,7 +91,7 @@ func (r *Review) Merge(lines []Verdict) (Merged, error) {
 	for _, v := range added {
 		r.seen[seenBy(v.By, v.Pair)] = true
 	}
-	return m, nil
+	return m, r.noteHead()
 }
 
 // order is the number that a line had where it was given.

@@ -39,6 +39,7 @@ func work(rt *rapid.T, r *Review) {
 			continue
 		}
 		v := Verdict{By: by, Pair: rapid.SampledFrom([]string{"p", "q"}).Draw(rt, "pair"), Ruling: rapid.SampledFrom(Rulings()).Draw(rt, "ruling")}
+		v.Blind = rapid.Bool().Draw(rt, "blind")
 		v.Adjudicates = rapid.IntRange(0, 5).Draw(rt, "settles") == 0
 		v.Evidence = evidence(r.Record, &r.Queue[r.entries[v.Pair]].Pair)
 		v.Adjudicates = v.Adjudicates && r.disputed(&v) == nil
@@ -57,8 +58,11 @@ func stands(r *Review) string {
 			fmt.Fprintln(&b, v.identity())
 		}
 	}
-	for _, v := range FirstRatings(r.Record, r.Queue, r.Verdicts) {
-		fmt.Fprintln(&b, v.identity())
+	blind, open := FirstRatings(r.Record, r.Queue, r.Verdicts)
+	for _, list := range [][]Verdict{blind, open} {
+		for _, v := range list {
+			fmt.Fprintln(&b, v.identity())
+		}
 	}
 	return b.String()
 }

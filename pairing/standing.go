@@ -155,7 +155,10 @@ func standingLines(verdicts []Verdict) map[string][]Verdict {
 // shown from then on. Who first took over the verdict of an earlier night, or settled a
 // dispute, rated nothing. Lines on evidence that has changed are passed over. A reviewer
 // is spelled in one way throughout.
-func FirstRatings(record *replay.Record, queue []Entry, verdicts []Verdict) []Verdict {
+//
+// Those that are not blind are apart: their reviewer may have seen what others ruled, and
+// knew in any case what an independent rater does not.
+func FirstRatings(record *replay.Record, queue []Entry, verdicts []Verdict) (blind, open []Verdict) {
 	byPair, spelled := map[string][]Verdict{}, map[string]string{}
 	for _, v := range inOrder(verdicts) {
 		if spelled[ReviewerKey(v.By)] == "" {
@@ -163,7 +166,6 @@ func FirstRatings(record *replay.Record, queue []Entry, verdicts []Verdict) []Ve
 		}
 		byPair[v.Pair] = append(byPair[v.Pair], v)
 	}
-	var list []Verdict
 	for i := range queue {
 		on := byPair[queue[i].ID]
 		if len(on) == 0 { // digests take long
@@ -177,13 +179,18 @@ func FirstRatings(record *replay.Record, queue []Entry, verdicts []Verdict) []Ve
 				continue
 			}
 			rated[by] = true
-			if !v.Adjudicates && v.From == "" {
-				v.By = spelled[by]
-				list = append(list, v)
+			if v.Adjudicates || v.From != "" {
+				continue
+			}
+			v.By = spelled[by]
+			if v.Blind {
+				blind = append(blind, v)
+			} else {
+				open = append(open, v)
 			}
 		}
 	}
-	return list
+	return blind, open
 }
 
 func (s *Standing) decide(v Verdict) {

@@ -206,6 +206,7 @@ type Review struct {
 	log *fixtures.Log[Verdict]
 	now func() time.Time
 
+	head          head           // as it was last noted
 	entries       map[string]int // place in the queue, by pair
 	seen          map[seenKey]bool
 	unblindedSize int64 // of the log of who saw which arms, as it was read
@@ -227,6 +228,9 @@ func OpenReview(dir string, record *replay.Record, queue []Entry, now func() tim
 	}
 	for _, v := range verdicts {
 		r.seen[seenBy(v.By, v.Pair)] = true
+	}
+	if r.head, err = readHead(dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the review of %s: %w", dir, err), log.Close())
 	}
 	if err := r.Refresh(); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the review of %s: %w", dir, err), log.Close())
@@ -264,8 +268,8 @@ func TornVerdicts(dir string) (string, error) {
 
 // checkLog says which line of a log this program did not write so: the answer of a
 // reviewed run rests on it. A line that lies is found by its seal, one that was taken out
-// or put in by the seal of the line before. Whole lines that were taken off the end leave
-// no trace.
+// or put in by the seal of the line before. Whole lines that were taken off the end are
+// for [CutVerdicts].
 func checkLog(verdicts []Verdict) error {
 	for i := range verdicts {
 		v := &verdicts[i]
@@ -403,7 +407,7 @@ func (r *Review) Decide(v Verdict) (Verdict, error) {
 	}
 	r.Verdicts = append(r.Verdicts, v)
 	r.seen[seenBy(v.By, v.Pair)] = true
-	return v, nil
+	return v, r.noteHead()
 }
 
 // name fills in which checks are wrong. Only those that differ can be: of the others the

@@ -179,13 +179,13 @@ func TestFirstRatings(t *testing.T) {
 	r := reviewIn(t, t.TempDir(), "p")
 	defer r.Close()
 	for _, v := range []Verdict{
-		{By: "a", Ruling: BothFine}, {By: "b", Ruling: CandidateWorse}, {By: "b", Ruling: CandidateWorse, Adjudicates: true}, {By: "a", Ruling: CandidateWorse},
+		{By: "a", Ruling: BothFine, Blind: true}, {By: "b", Ruling: CandidateWorse, Blind: true}, {By: "b", Ruling: CandidateWorse, Adjudicates: true}, {By: "a", Ruling: CandidateWorse},
 	} {
 		v.Pair = "p"
 		decide(t, r, v)
 	}
-	got := FirstRatings(r.Record, r.Queue, r.Verdicts)
-	if len(got) != 2 || got[0].By != "a" || got[0].Ruling != BothFine || got[1].By != "b" || got[1].Adjudicates {
+	got, open := FirstRatings(r.Record, r.Queue, r.Verdicts)
+	if len(open) != 0 || len(got) != 2 || got[0].By != "a" || got[0].Ruling != BothFine || got[1].By != "b" || got[1].Adjudicates {
 		t.Errorf("%+v", got)
 	}
 }

@@ -34,6 +34,9 @@ func TestJudgeThatCannotBeReliedOn(t *testing.T) {
 	}
 	for name, answer := range judges {
 		t.Run(name, func(t *testing.T) {
+			if name != "never answers" {
+				inFull(t)
+			}
 			sound := newCountingProvider(t)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body, err := io.ReadAll(r.Body)

@@ -31,7 +31,7 @@ type clusterNight struct {
 // clusterConfigText is the config of those nights.
 const clusterConfigText = `compactors: {a: {use: ledger}, b: {use: summarize}}
 nightly: {incumbent: a, candidate: b, control: %t}
-cluster: {ack_wait: 2s, prefix: tests.of.%s}
+cluster: {ack_wait: 5s, prefix: tests.of.%s}
 `
 
 // command makes a command that runs in a folder with the config.
@@ -148,18 +148,21 @@ func TestAClusterPlaysTheSameNight(t *testing.T) {
 		"a set of one's own, in batches": {arguments: append([]string{"--set", shipped, "--stop", "early", "--mode", "step"}, few...)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := provider.total
+			if n.endpoint == "" {
+				inFull(t)
+			}
+			before := provider.asked()
 			here, there := t.TempDir(), t.TempDir()
 			var out bytes.Buffer
 			finished(t, n.nightly(t, true, here, &out), &out)
-			asked := provider.total - before
+			asked := provider.asked() - before
 			n.url, n.prefix = servers, string(fixtures.HashBytes([]byte(name))) // stored answers are none of another's
 			n.worker(t, "one")
 			n.worker(t, "two")
 			out.Reset()
 			finished(t, n.nightly(t, true, there, &out), &out)
 			sameNights(t, there, here)
-			if in := provider.total - before - asked; in != asked {
+			if in := provider.asked() - before - asked; in != asked {
 				t.Errorf("the cluster asked %d times, one process %d", in, asked)
 			}
 			var status bytes.Buffer
@@ -240,9 +243,13 @@ func TestWorkersRefuse(t *testing.T) {
 // TestKilledClusterNight kills a leader and one of two workers with SIGKILL in the middle
 // of a night on three servers, and goes on: every episode is there once, the report is that
 // of a night in one process, and nothing that was answered before is asked for again but
-// what was in flight. DOUBLETAKE_LONG=1 plays 2,000 episodes, else it is a hundred.
+// what was in flight. DOUBLETAKE_LONG=1 plays 2,000 episodes, else it is a hundred, and
+// forty in a part.
 func TestKilledClusterNight(t *testing.T) {
 	arguments, least := []string{"--replicates", "3"}, 100
+	if sampled() {
+		arguments, least = nil, 40
+	}
 	for _, name := range strings.Split(dozen, ",") {
 		arguments = append(arguments, "--fixture", name)
 	}
@@ -258,7 +265,7 @@ func TestKilledClusterNight(t *testing.T) {
 	finished(t, n.nightly(t, false, here, &out), &out)
 
 	killed := newCountingProvider(t)
-	killed.at = whole.total / 3
+	killed.at = whole.asked() / 3
 	processes := make(chan []*exec.Cmd, 1)
 	killed.before = func() {
 		for _, cmd := range <-processes {
@@ -288,11 +295,11 @@ func TestKilledClusterNight(t *testing.T) {
 	if have, want := episodesOnce(t, there), episodesOnce(t, here); have != want || have < least {
 		t.Errorf("%d episodes, in one process %d; want at least %d", have, want, least)
 	}
-	more := 0
-	for body, times := range killed.bodies {
-		more += max(0, times-whole.bodies[body])
+	more, once := 0, whole.times()
+	for body, times := range killed.times() {
+		more += max(0, times-once[body])
 	}
-	t.Logf("%d requests, %d in one process, %d again", killed.total, whole.total, more)
+	t.Logf("%d requests, %d in one process, %d again", killed.asked(), whole.asked(), more)
 	if more > clusterSlots {
 		t.Errorf("%d answers were asked for again; at most the %d in flight may be", more, clusterSlots)
 	}

@@ -18,6 +18,9 @@ func TestForecastHolds(t *testing.T) {
 		"control":    {"nightly", "--fixture", "wrong-database", "-c", "control.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "step" {
+				inFull(t)
+			}
 			dir := t.TempDir()
 			for i, arg := range args {
 				if arg == "control.yaml" {

@@ -21,7 +21,9 @@ func gateCommand() *cli.Command {
 and does not block. A baseline arms further rows only where its lineage is the same: set,
 models, judge prompt, parameters. A floors file (YAML or JSON) holds floors by name:
 constraint, commitment, open_question, reference, contradictions, prompt_size, and the
-metrics of report.json.
+metrics of report.json. A floor on what the run did not measure is UNSCORED: it blocks
+nothing, is named on stderr, and is gate: INCONCLUSIVE, exit code 4, under --strict, as is a
+run whose verdict is inconclusive.
 
    doubletake gate night
    doubletake gate night --baseline last-night --floors floors.yaml`,
@@ -30,6 +32,7 @@ metrics of report.json.
 			stringFlag("floors", "read floors from `FILE`"),
 			&cli.BoolFlag{Name: "reviewed", Usage: "let the rows after review decide, undecided pairs at their worst; both are printed", EnvVars: twin("reviewed")},
 			&cli.BoolFlag{Name: "deterministic-only", Usage: "look at no judge: verbatim survival and the coverage of words alone", EnvVars: twin("deterministic-only")},
+			&cli.BoolFlag{Name: "strict", Usage: "exit with 4 where the result is inconclusive, or a floor has nothing to hold it against", EnvVars: twin("strict")},
 			setFolderFlag(),
 			jsonFlag(),
 		},
@@ -71,17 +74,19 @@ func runGate(c *cli.Context) error {
 	if c.Bool("reviewed") && reviewed == nil {
 		return usageError("--reviewed: nobody has decided on a pair of %s (doubletake review decide --help)", c.Args().First())
 	}
-	result, code := gateResult(found.Report, gates)
+	strict := c.Bool("strict")
+	result, code := gateResult(found.Report, gates, strict)
 	after := ""
 	if reviewed != nil {
 		var afterCode int
-		after, afterCode = reviewedResult(found.Report, gates)
+		after, afterCode = reviewedResult(found.Report, gates, strict)
 		if c.Bool("reviewed") {
 			// The rows that decide are those that are shown.
 			code = afterCode
 			gates = append(slices.Clone(reviewed.AtWorst.Gates), gates[len(found.Report.Gates):]...)
 		}
 	}
+	sayUnmeasured(c, found.Report.Unmeasured(gates))
 	addSummary(c, found)
 	if c.Bool("json") {
 		err := writeIndented(c.App.Writer, struct {
@@ -117,8 +122,9 @@ func runGate(c *cli.Context) error {
 }
 
 // gateResult is FAIL where a row regressed, INCOMPLETE where too much is unscored or the
-// run is not finished, INVALID where the reference disagrees too much with itself.
-func gateResult(r *analysis.Report, gates []analysis.Gate) (string, int) {
+// run is not finished, INVALID where the reference disagrees too much with itself. Strictly
+// it is INCONCLUSIVE where the verdict is, or where a floor has nothing to hold it against.
+func gateResult(r *analysis.Report, gates []analysis.Gate, strict bool) (string, int) {
 	if r.Verdict == analysis.InvalidNoise {
 		return "INVALID", exitIncomplete
 	}
@@ -133,15 +139,25 @@ func gateResult(r *analysis.Report, gates []analysis.Gate) (string, int) {
 	if r.Verdict == analysis.Incomplete {
 		return "INCOMPLETE", exitIncomplete
 	}
+	if strict && (r.Verdict == analysis.Inconclusive || len(r.Unmeasured(gates)) > 0) {
+		return "INCONCLUSIVE", exitInconclusive
+	}
 	return "PASS", exitOK
+}
+
+// sayUnmeasured names the floors that hold nothing.
+func sayUnmeasured(c *cli.Context, rows []analysis.Gate) {
+	for _, g := range rows {
+		fmt.Fprintf(report.Printable(c.App.ErrWriter), "warning: the floor of %s holds nothing: %s; --strict ends with %d\n", g.Name, g.Reason, exitInconclusive)
+	}
 }
 
 // reviewedResult is gateResult after review, undecided pairs at their worst: rows of the
 // baseline stay as they are, since a baseline is about items.
-func reviewedResult(r *analysis.Report, gates []analysis.Gate) (string, int) {
+func reviewedResult(r *analysis.Report, gates []analysis.Gate, strict bool) (string, int) {
 	after := *r
 	after.Verdict = r.Reviewed.AtWorst.Verdict
-	return gateResult(&after, append(slices.Clone(r.Reviewed.AtWorst.Gates), gates[len(r.Gates):]...))
+	return gateResult(&after, append(slices.Clone(r.Reviewed.AtWorst.Gates), gates[len(r.Gates):]...), strict)
 }
 
 func printGates(out io.Writer, gates []analysis.Gate, against *analysis.Baseline, result string) {

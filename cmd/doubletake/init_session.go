@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,18 +41,30 @@ func proposedAlone(f *fixtures.Fixture) bool {
 
 // session makes the set of one session of the user's agent.
 func (s *suite) session(file string) error {
-	rec, data, err := s.imported(file)
+	whole, err := s.imported(file)
 	if err != nil {
 		return err
+	}
+	z, err := s.size()
+	if err != nil {
+		return err
+	}
+	rec := z.cut(whole)
+	if turns := rec.LastTurn(); turns < whole.LastTurn() {
+		s.said = append(s.said, fmt.Sprintf("its first %d turns were taken: more does not fit a window of %d tokens, in which the reference keeps all of it", turns, replay.DefaultWindow))
+	}
+	var data bytes.Buffer
+	if err := fixtures.WriteRecording(&data, rec); err != nil {
+		return fmt.Errorf("keeping the session: %w", err)
 	}
 	id := rec.Header.ID
 	inSet := "recordings/" + id + ".jsonl"
 	base := fixtures.Draft(id, inSet, rec)
 	base.Version, base.Split = fixtures.FixtureVersion, "regression"
-	if err := s.points(base, rec); err != nil {
+	if err := z.points(base, rec); err != nil {
 		return err
 	}
-	if err := s.file(starterSet+"/"+inSet, data, 0o644); err != nil {
+	if err := s.file(starterSet+"/"+inSet, data.Bytes(), 0o644); err != nil {
 		return err
 	}
 	f, err := s.items(base, rec)
@@ -69,14 +82,14 @@ func (s *suite) session(file string) error {
 }
 
 // imported reads the longest conversation of a session file, redacted unless told not to.
-func (s *suite) imported(file string) (*fixtures.Recording, []byte, error) {
+func (s *suite) imported(file string) (*fixtures.Recording, error) {
 	redactor, err := redact.New()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "doubletake-init-")
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a folder for the session as it is read: %w", err)
+		return nil, fmt.Errorf("making a folder for the session as it is read: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	opts := recording.Options{OutDir: dir, Redact: redactor.Record, Learn: redactor.Learn}
@@ -85,7 +98,7 @@ func (s *suite) imported(file string) (*fixtures.Recording, []byte, error) {
 	}
 	summary, err := recording.Import(s.cli.Context, []string{file}, opts)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var longest *recording.Written
 	var why []string
@@ -101,21 +114,17 @@ func (s *suite) imported(file string) (*fixtures.Recording, []byte, error) {
 		}
 	}
 	if longest == nil {
-		return nil, nil, usageError("no conversation was read from %s: %s", file, strings.Join(why, "; "))
+		return nil, usageError("no conversation was read from %s: %s", file, strings.Join(why, "; "))
 	}
 	if summary.Recordings > 1 {
 		s.said = append(s.said, fmt.Sprintf("%s holds %d conversations: the longest was taken, doubletake import takes all", file, summary.Recordings))
 	}
 	if info, err := os.Stat(longest.File); err == nil && info.Size() > mostDrafted {
-		return nil, nil, usageError("the conversation has %d MB: more than a fixture can be played from; take a shorter one", info.Size()>>20)
+		return nil, usageError("the conversation has %d MB: more than a fixture can be played from; take a shorter one", info.Size()>>20)
 	}
 	rec, err := fixtures.ReadRecordingFile(longest.File)
 	if err != nil {
-		return nil, nil, err
-	}
-	data, err := os.ReadFile(longest.File)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading the session as it was imported: %w", err)
+		return nil, err
 	}
 	s.said = append(s.said, fmt.Sprintf("%s: %d turns, %d calls, %d recorded compactions", rec.Header.ID, longest.Turns, longest.Calls, longest.Compactions))
 	if counts := redactor.Counts(); opts.Redact != nil && len(counts) > 0 {
@@ -125,34 +134,69 @@ func (s *suite) imported(file string) (*fixtures.Recording, []byte, error) {
 		}
 		s.said = append(s.said, fmt.Sprintf("%d credentials, addresses and folder names were replaced; read %s before you share it", total, s.path(starterSet+"/recordings/"+rec.Header.ID+".jsonl")))
 	}
-	return rec, data, nil
+	return rec, nil
 }
 
-// points settles where the fixture is compacted: as recorded, if what was said until then
-// fits the model's window whole; else where it does.
-func (s *suite) points(f *fixtures.Fixture, rec *fixtures.Recording) error {
+// size counts the tokens of conversations and knows how many the model may be given.
+type size struct {
+	counter replay.Counter
+	room    int
+}
+
+func (s *suite) size() (*size, error) {
 	counter, err := model.NewCounter(s.cli.String("model"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	room := replay.DefaultWindow * 9 / 10
+	return &size{counter, replay.DefaultWindow * 9 / 10}, nil
+}
+
+// cut leaves the end of a conversation out that does not fit the window: the reference
+// keeps all of it before it, from the first message to the last.
+func (z *size) cut(rec *fixtures.Recording) *fixtures.Recording {
+	used, last := 0, 0
+	for i := range rec.Messages {
+		m := &rec.Messages[i]
+		if used += z.counter.Count(*m); used > z.room {
+			break
+		}
+		if i+1 == len(rec.Messages) {
+			return rec
+		}
+		if rec.Messages[i+1].Turn > m.Turn {
+			last = m.Turn
+		}
+	}
+	short := *rec
+	short.Messages = rec.Prefix(last)
+	short.Compactions = nil
+	for _, c := range rec.Compactions {
+		if c.AfterTurn < last {
+			short.Compactions = append(short.Compactions, c)
+		}
+	}
+	return &short
+}
+
+// points settles where the fixture is compacted: as recorded, if a compactor has something
+// to leave out there; else where it has.
+func (z *size) points(f *fixtures.Fixture, rec *fixtures.Recording) error {
 	last := rec.LastTurn()
-	fits := func(turn int) bool { return replay.CountAll(counter, rec.Prefix(turn)) <= room }
 	recorded := rec.CompactionPoints()
 	for i := len(recorded) - 1; i >= 0; i-- {
 		if recorded[i] < last {
-			if fits(recorded[i]) {
+			if z.worthAt(rec, recorded[i]) {
 				return nil // as recorded
 			}
 			break
 		}
 	}
 	point := annotate.ForkPoint(rec)
-	if point == 0 || !fits(point) || spokenBefore(rec, point) < leastSpoken {
-		point = earlier(rec, room, counter)
+	if point == 0 || !z.worthAt(rec, point) {
+		point = z.earlier(rec)
 	}
 	if point == 0 {
-		return usageError("the session %s has %d turns and no place to compact it: after some messages of user and agent, with something left to do; take a longer one", f.ConversationID, last)
+		return usageError("the session %s has %d turns and no place to compact it: after some messages of user and agent that are most of the context, with something left to do; take a longer one", f.ConversationID, last)
 	}
 	f.CompactAfter, f.CompactionsExpected = []int{point}, 1
 	return nil
@@ -162,32 +206,48 @@ func (s *suite) points(f *fixtures.Fixture, rec *fixtures.Recording) error {
 // out of.
 const leastSpoken = 4
 
-// spokenBefore counts the messages up to a turn, without the system's.
-func spokenBefore(rec *fixtures.Recording, turn int) int {
-	n := 0
-	for _, m := range rec.Prefix(turn) {
-		if m.Role != fixtures.RoleSystem {
-			n++
-		}
+// load is what stands in a context.
+type load struct{ system, all, spoken int }
+
+func (z *size) add(l *load, m *fixtures.Message) {
+	n := z.counter.Count(*m)
+	l.all += n
+	if m.Role == fixtures.RoleSystem {
+		l.system += n
+	} else {
+		l.spoken++
 	}
-	return n
+}
+
+// worth says whether a compactor has something to leave out: it is to halve the context,
+// and the system's messages stay.
+func (z *size) worth(l load) bool {
+	return l.spoken >= leastSpoken && l.all <= z.room && l.all > 2*l.system
+}
+
+// worthAt is worth of what stands before the agent after a turn.
+func (z *size) worthAt(rec *fixtures.Recording, turn int) bool {
+	var l load
+	for _, m := range rec.Prefix(turn) {
+		z.add(&l, &m)
+	}
+	return z.worth(l)
 }
 
 // earlier is the turn of the agent nearest to two thirds of the way, with turns behind it,
-// up to which what was said fits the room; 0 where there is none.
-func earlier(rec *fixtures.Recording, room int, counter replay.Counter) int {
-	best, size, spoken, want, last := 0, 0, 0, rec.LastTurn()*2/3, rec.LastTurn()
+// that is worth it; 0 where there is none.
+func (z *size) earlier(rec *fixtures.Recording) int {
+	var l load
+	best, want, last := 0, rec.LastTurn()*2/3, rec.LastTurn()
+	distance := func(turn int) int { return max(turn-want, want-turn) }
 	for i := range rec.Messages {
 		m := &rec.Messages[i]
-		size += counter.Count(*m)
-		if m.Role != fixtures.RoleSystem {
-			spoken++
-		}
+		z.add(&l, m)
 		ends := i+1 < len(rec.Messages) && rec.Messages[i+1].Turn > m.Turn
-		if !ends || size > room || spoken < leastSpoken || m.Turn >= last || m.Role == fixtures.RoleUser {
+		if !ends || m.Turn >= last || m.Role == fixtures.RoleUser || !z.worth(l) {
 			continue
 		}
-		if best == 0 || max(m.Turn-want, want-m.Turn) < max(best-want, want-best) {
+		if best == 0 || distance(m.Turn) < distance(best) {
 			best = m.Turn
 		}
 	}
@@ -294,7 +354,12 @@ func (s *suite) proposed(base *fixtures.Fixture, rec *fixtures.Recording, propos
 	if f.Note, err = json.Marshal(note); err != nil {
 		return nil, err
 	}
-	s.said = append(s.said, fmt.Sprintf("%d items are proposals, which nobody has confirmed", len(note.Items)))
+	if len(note.Items) == 0 {
+		s.said = append(s.said, "nothing was found that binds later turns: without items a night only asks whether the agent goes on as it does with the whole context")
+		s.next = append(s.next, fmt.Sprintf("add must_survive items to %s by hand, or take a session with more instructions in it", shellWord(s.path(starterSet+"/"+base.ConversationID+".json"))))
+		return f, nil
+	}
+	s.said = append(s.said, fmt.Sprintf("items %d: all are proposals, which nobody has confirmed", len(note.Items)))
 	s.next = append(s.next, fmt.Sprintf("doubletake fixtures annotate %s   # confirm or reject them", shellWord(path)))
 	return f, nil
 }

@@ -2,11 +2,14 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -25,16 +28,19 @@ func judgeCommand() *cli.Command {
 		ArgsUsage: "RUN",
 		Description: `What the judges before said stays in the journals; the report follows the last judge. The
 judge "coverage" asks no model: it goes by the coverage of words, and sees no contradiction.
+The limits, prices and cache of the config hold as in a night, and its judge's quirks where
+--model is that judge. After an interrupt or a limit the same command goes on.
 
    doubletake judge night --model gpt-4.1-mini --base-url https://api.openai.com/v1
    doubletake judge night --model claude-sonnet-4-6 --provider anthropic
    doubletake judge night --model coverage`,
 		Flags: []cli.Flag{
+			stringFlag("config", "read the config `FILE`; default: ./"+configFile+" if there is one", "c"),
 			stringFlag("model", "the judge's model, by `NAME`"),
 			stringFlag("base-url", "the endpoint, a `URL`; default: the run's own"),
 			stringFlag("provider", "openai, or anthropic for its Messages API; `NAME`, default: the run's own"),
 			&cli.IntFlag{Name: "concurrency", Aliases: []string{"j"}, Usage: "ask `N` questions at once", DefaultText: "8", EnvVars: twin("concurrency")},
-			&cli.IntFlag{Name: "controls", Usage: "plant `N` controls of each kind", Value: defaultControls, EnvVars: twin("controls")},
+			&cli.IntFlag{Name: "controls", Usage: "plant `N` controls of each kind", DefaultText: strconv.Itoa(defaultControls), EnvVars: twin("controls")},
 			stringFlag("cache", "answers: off, read, write or only; `MODE`, default write"),
 			stringFlag("cache-dir", "where answers are stored, a `DIR`; default: the user's cache folder"),
 			jsonFlag(),
@@ -52,38 +58,46 @@ func runJudge(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	endpoint, stop, err := judgeEndpoint(c, record)
+	n := &night{command: "judge", cli: c, judgeAs: c.String("model")}
+	if n.log, err = newLog(c); err != nil {
+		return err
+	}
+	if n.config, err = loadConfig(c.String("config")); err != nil {
+		return err
+	}
+	defer func() {
+		for i := len(n.close) - 1; i >= 0; i-- {
+			err = errors.Join(err, n.close[i]())
+		}
+	}()
+	if err := n.openJudge(record); err != nil {
+		return err
+	}
+	folder, err := replay.Reopen(dir, n.lineage)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
-	log, err := newLog(c)
-	if err != nil {
-		return err
+	n.judge.BeginRun(folder.Run.ID)
+	controls := n.config.controls()
+	if c.IsSet("controls") {
+		controls = c.Int("controls")
 	}
-	endpoint.Log = log
-	asker, identity, err := openJudge(c, endpoint)
-	if err != nil {
-		return err
-	}
-	lineage := replay.Lineage{JudgeModel: c.String("model"), JudgePrompt: judge.PromptSHA256(), JudgeEndpoint: identity}
-	if endpoint.Anthropic != nil {
-		lineage.JudgeAPI, lineage.JudgeSent = apiAnthropic, endpoint.AnthropicSent(lineage.JudgeModel)
-	}
-	folder, err := replay.Reopen(dir, lineage)
-	if err != nil {
-		return err
-	}
-	asker.BeginRun(folder.Run.ID)
-	progress := newProgress(progressOut(c, log), 0)
+	progress := newProgress(progressOut(c, n.log), 0)
 	examiner := &judge.Judge{
-		Model: (&night{log: log}).asks("judge", asker), Log: log, Name: c.String("model"), Seed: record.Run.Plan.Settings.Seed,
-		Concurrency: cmp.Or(c.Int("concurrency"), replay.DefaultConcurrency), Controls: c.Int("controls"), Progress: progress.decisions,
+		Model: n.asks("judge", n.judge), Log: n.log, Name: n.judgeAs, Seed: record.Run.Plan.Settings.Seed,
+		Concurrency: cmp.Or(c.Int("concurrency"), int(n.config.Limits.Concurrency), replay.DefaultConcurrency), Controls: controls, Progress: progress.decisions,
+		Drain: drained(c.Context),
 	}
 	err = examiner.Run(c.Context, folder)
 	progress.done()
-	if err = errors.Join(err, folder.Close()); err != nil {
+	if err != nil {
+		return errors.Join(judgingStopped(c, dir, err), folder.Close())
+	}
+	if err := folder.Close(); err != nil {
 		return err
+	}
+	if spent := n.budget.Left(); spent != nil {
+		fmt.Fprintf(report.Printable(c.App.ErrWriter), "%v: what was not asked is unscored, and the same command with a higher limit goes on from there\n", spent)
 	}
 	found, err := writeFindings(dir)
 	if err != nil {
@@ -98,6 +112,66 @@ func runJudge(c *cli.Context) (err error) {
 		return err
 	}
 	return verdictExit(found.Report, false)
+}
+
+// judgingStopped says how to go on where not all was judged. The run is the new judge's
+// from then on: what that one said is kept, and the rest is unscored.
+func judgingStopped(c *cli.Context, dir string, cause error) error {
+	code := exitIncomplete
+	if errors.Is(cause, replay.ErrInterrupted) || errors.Is(cause, context.Canceled) {
+		code = exitInterrupted
+	}
+	if c.Context.Err() == nil { // else at once
+		if _, err := writeFindings(dir); err != nil {
+			fmt.Fprintf(report.Printable(c.App.ErrWriter), "no report of what is judged: %v\n", err)
+		}
+	}
+	return &exitError{code, fmt.Errorf("%w; what is judged is kept in %s, and the same command goes on from there", cause, dir)}
+}
+
+// openJudge reaches the judge under the limits of the config, and as the config says that
+// its own judge wants to be asked, if it is that one.
+func (n *night) openJudge(record *replay.Record) error {
+	endpoint, stop, err := judgeEndpoint(n.cli, record)
+	n.close = append(n.close, stop)
+	if err != nil {
+		return err
+	}
+	limits := n.config.Limits
+	endpoint.Timeout, endpoint.Tries, endpoint.Idle = time.Duration(limits.Timeout), uint(limits.Tries), time.Duration(limits.IdleTimeout)
+	own := cmp.Or(n.config.Judge.Model, n.config.Agent.Model) == n.judgeAs && (n.config.judgeProvider() == providerAnthropic) == (endpoint.Anthropic != nil)
+	maxTokens := 0
+	if own {
+		n.asking(new(model.Endpoint), &endpoint)
+		maxTokens = int(n.config.Judge.MaxTokens)
+	}
+	if endpoint.Anthropic != nil && maxTokens > 0 {
+		endpoint.Anthropic.MaxTokens = maxTokens
+	}
+	if n.judgeAs != replay.CoverageJudge { // which asks no model
+		if err := n.pricesOf(n.judgeAs); err != nil {
+			return err
+		}
+	}
+	dir, mode, err := n.cacheOfNight()
+	if err != nil {
+		return err
+	}
+	open, err := n.opener(n.judgeAs, dir, mode)
+	if err != nil {
+		return err
+	}
+	if n.judge, err = open(endpoint); err != nil {
+		return err
+	}
+	if endpoint.Anthropic == nil { // its client has a bound of its own
+		n.judge.MaxTokens = maxTokens
+	}
+	n.lineage = replay.Lineage{
+		JudgeModel: n.judgeAs, JudgePrompt: judge.PromptSHA256(), JudgeEndpoint: cmp.Or(endpoint.Identity, strings.TrimSuffix(endpoint.BaseURL, "/")), JudgeMaxTokens: maxTokens,
+	}
+	n.sentOtherwise(model.Endpoint{}, endpoint)
+	return nil
 }
 
 // judgeEndpoint is where the judge is reached: as named, else as in the run, else the
@@ -137,27 +211,6 @@ func judgeEndpoint(c *cli.Context, record *replay.Record) (model.Endpoint, func(
 	}
 	endpoint = model.Endpoint{BaseURL: server.URL(), Identity: replay.OfflineIdentity + string(library.Digest()), Untimed: true}
 	return endpoint, server.Close, nil
-}
-
-func openJudge(c *cli.Context, endpoint model.Endpoint) (*model.Cached, string, error) {
-	client, err := newModelClient(endpoint)
-	if err != nil {
-		return nil, "", err
-	}
-	mode, err := model.ParseCacheMode(cmp.Or(c.String("cache"), string(model.CacheWrite)))
-	if err != nil {
-		return nil, "", usageError("--cache: %w", err)
-	}
-	dir, err := cacheDir(c.String("cache-dir"), mode)
-	if err != nil {
-		return nil, "", err
-	}
-	cached, err := model.NewCached(client, client.Identity(), dir, mode)
-	if err != nil {
-		return nil, "", err
-	}
-	cached.Dialect = dialect(client)
-	return cached, client.Identity(), nil
 }
 
 // cacheDir is the folder for stored answers.

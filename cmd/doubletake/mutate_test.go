@@ -19,11 +19,8 @@ const (
 // TestShippedSetCatchesBrokenCompactors breaks the ledger's output on the shipped set, in
 // ways taken at random. The command without --sample tries all of them.
 func TestShippedSetCatchesBrokenCompactors(t *testing.T) {
-	sample := "300"
-	if testing.Short() || sampled {
-		sample = "60"
-	}
-	args := []string{"doubletake", "fixtures", "mutate", "--json", "--sample", sample, "--out", filepath.Join(t.TempDir(), "run")}
+	inFull(t)
+	args := []string{"doubletake", "fixtures", "mutate", "--json", "--sample", "300", "--out", filepath.Join(t.TempDir(), "run")}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	var stdout, stderr bytes.Buffer
 	if err := newApp(&stdout, &stderr).RunContext(t.Context(), args); err != nil {

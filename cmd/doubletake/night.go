@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -285,30 +286,9 @@ func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
 	if err != nil {
 		return err
 	}
-	limit := n.limiters()
-	if n.counter, err = model.NewCounter(n.settings.Model); err != nil {
+	open, err := n.opener(n.settings.Model, dir, mode)
+	if err != nil {
 		return err
-	}
-	n.budget = model.NewBudget(float64(n.config.Limits.MaxCostUSD))
-	n.budget.LimitTokens(int(n.config.Limits.MaxTokens))
-	open := func(at model.Endpoint) (*model.Cached, error) {
-		at.Log = n.log
-		client, err := newModelClient(at)
-		if err != nil {
-			return nil, err
-		}
-		n.sayLearnt(client)
-		paid := model.NewBudgeted(model.NewLimited(client, limit(at), n.counter), n.budget, n.config.Prices)
-		cached, err := n.openCached(paid, client.Identity(), dir, mode)
-		if err != nil {
-			return nil, err
-		}
-		n.close = append(n.close, cached.Close)
-		cached.Dialect = dialect(client)
-		cached.Warn = func(err error) {
-			fmt.Fprintf(report.Printable(n.cli.App.ErrWriter), "warning: %v; answers are not stored any more\n", err)
-		}
-		return cached, nil
 	}
 	n.endpoint, n.judgeAt, n.openModel = agent, judgeAt, open
 	n.trimAtTheEnd(dir, mode)
@@ -339,11 +319,39 @@ func (n *night) models(agent, judgeAt model.Endpoint) (err error) {
 	return nil
 }
 
+// opener opens models that are asked under the config's limits and its budget, and whose
+// answers are stored in dir. Tokens are counted as the named model counts them.
+func (n *night) opener(counted, dir string, mode model.CacheMode) (func(model.Endpoint) (*model.Cached, error), error) {
+	limit := n.limiters()
+	var err error
+	if n.counter, err = model.NewCounter(counted); err != nil {
+		return nil, err
+	}
+	n.budget = model.NewBudget(float64(n.config.Limits.MaxCostUSD))
+	n.budget.LimitTokens(int(n.config.Limits.MaxTokens))
+	return func(at model.Endpoint) (*model.Cached, error) {
+		at.Log = n.log
+		client, err := newModelClient(at)
+		if err != nil {
+			return nil, err
+		}
+		n.sayLearnt(client)
+		paid := model.NewBudgeted(model.NewLimited(client, limit(at), n.counter), n.budget, n.config.Prices)
+		cached, err := n.openCached(paid, client.Identity(), dir, mode)
+		if err != nil {
+			return nil, err
+		}
+		n.close = append(n.close, cached.Close)
+		cached.Dialect = dialect(client)
+		cached.Warn = func(err error) {
+			fmt.Fprintf(report.Printable(n.cli.App.ErrWriter), "warning: %v; answers are not stored any more\n", err)
+		}
+		return cached, nil
+	}, nil
+}
+
 // priced says which model lacks a price where the money is limited.
 func (n *night) priced() error {
-	if n.config.Limits.MaxCostUSD == 0 {
-		return nil
-	}
 	names := []string{n.settings.Model, n.judgeAs}
 	if n.config.User.Model != "" {
 		names = append(names, n.config.User.Model)
@@ -352,6 +360,14 @@ func (n *night) priced() error {
 		if c.Model != "" {
 			names = append(names, c.Model)
 		}
+	}
+	return n.pricesOf(names...)
+}
+
+// pricesOf says which of the named models lacks a price where the money is limited.
+func (n *night) pricesOf(names ...string) error {
+	if n.config.Limits.MaxCostUSD == 0 {
+		return nil
 	}
 	for _, name := range names {
 		if _, ok := n.config.Prices[name]; !ok {
@@ -621,7 +637,11 @@ func (n *night) report(dir string) (*analysis.Night, error) {
 		err = report.JSON(n.cli.App.Writer, found.Report)
 	} else {
 		err = printOnCI(n.cli, found, n.setFolder(), func(out io.Writer) error { return report.Text(out, found.Report, terminalStyle(n.cli)) })
-		fmt.Fprintf(n.cli.App.ErrWriter, "\nrun directory: %s\nnext: doubletake review list %s\n", dir, dir)
+		fmt.Fprintf(n.cli.App.ErrWriter, "\nrun directory: %s\n", dir)
+		if n.offline && !found.Report.Judge.Trusted && found.Report.Judge.Accuracy != nil {
+			fmt.Fprintf(n.cli.App.ErrWriter, "the embedded judge goes by words alone and cannot read these conversations well enough: name a model (agent.model and judge.model in %s)\n", configFile)
+		}
+		fmt.Fprintf(n.cli.App.ErrWriter, "next: doubletake review list %s\n", dir)
 	}
 	return found, err
 }
@@ -632,15 +652,21 @@ func writeFindings(dir string) (*analysis.Night, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(
-		pairing.WriteLines(filepath.Join(dir, replay.PairsFile), found.Pairs),
-		pairing.WriteQueue(dir, found.Queue),
-		writeReport(filepath.Join(dir, "report.json"), found),
-		writeReport(filepath.Join(dir, "report.md"), found),
-		writeReport(filepath.Join(dir, "report.html"), found),
-		writeReport(filepath.Join(dir, "junit.xml"), found),
-	)
-	return found, err
+	// Each only reads what was found, and most of the time is the page's plots.
+	var group sync.WaitGroup
+	var faults [6]error
+	for i, write := range [len(faults)]func() error{
+		func() error { return pairing.WriteLines(filepath.Join(dir, replay.PairsFile), found.Pairs) },
+		func() error { return pairing.WriteQueue(dir, found.Queue) },
+		func() error { return writeReport(filepath.Join(dir, "report.json"), found) },
+		func() error { return writeReport(filepath.Join(dir, "report.md"), found) },
+		func() error { return writeReport(filepath.Join(dir, "report.html"), found) },
+		func() error { return writeReport(filepath.Join(dir, "junit.xml"), found) },
+	} {
+		group.Go(func() { faults[i] = write() })
+	}
+	group.Wait()
+	return found, errors.Join(faults[:]...)
 }
 
 // verdictExit is the exit code of a verdict. Strictly it is not clear where a floor has

@@ -27,7 +27,7 @@ func writeNamed(path string, write func(io.Writer) error, runs ...string) error 
 func ownFiles() []string {
 	return []string{
 		replay.RunFile, replay.FixturesFile, replay.EpisodesFile, replay.JudgementsFile, replay.ControlsFile, replay.RatingsFile, replay.MutantsFile,
-		replay.PairsFile, replay.QueueFile, pairing.VerdictsFile, pairing.UnblindedFile, "assignment.json", correctionsFile,
+		replay.PairsFile, replay.QueueFile, pairing.VerdictsFile, pairing.HeadFile, pairing.UnblindedFile, "assignment.json", correctionsFile,
 		filepath.Join(labelling.Dir, labelling.KeyFile), filepath.Join(labelling.Dir, labelling.RatingsFile),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/doubletake-dev/doubletake/replay"
@@ -54,6 +55,36 @@ func TestOutputsSpareARunsFiles(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(run, replay.RunFile)); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is no file stays what it is: a program that runs as root could put a file in the
+// place of a device.
+func TestADeviceIsWrittenTo(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no devices among the files here")
+	}
+	before, err := os.Stat(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "null")
+	if err := os.Symlink(os.DevNull, link); err != nil { // what fails leaves the device alone
+		t.Fatal(err)
+	}
+	if err := writeNamed(link, func(out io.Writer) error {
+		_, err := io.WriteString(out, "gone")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(link)
+	if err != nil || !os.SameFile(before, after) || after.Mode().IsRegular() {
+		t.Errorf("%v, %v", after, err)
+	}
+	fault := errors.New("no more")
+	if err := writeNamed(link, func(io.Writer) error { return fault }); !errors.Is(err, fault) {
 		t.Error(err)
 	}
 }

@@ -37,6 +37,7 @@ the queue was shared out otherwise before, --force does it anew and says what ch
 			if err != nil {
 				return err
 			}
+			r.warn(c)
 			return r.assign(c, pairing.Assignment{Reviewers: c.Args().Slice()[1:], Overlap: c.Float64("overlap"), Seed: c.Uint64("seed")})
 		},
 	}

@@ -54,7 +54,7 @@ its place, and nothing is erased.
 				By:       annotator(c.String("by")),
 				Severity: pairing.Severity(c.String("severity")), Note: c.String("note"), Checks: c.StringSlice("check"), Adjudicates: c.Bool("adjudicate"),
 			}
-			return withReview(dir, func(r *reviewed, open *pairing.Review) error {
+			return withReview(c, dir, func(r *reviewed, open *pairing.Review) error {
 				i, err := r.find(called)
 				if err != nil {
 					return err
@@ -155,12 +155,14 @@ func rulingOf(word string, swapped, open, seen bool) (pairing.Ruling, error) {
 	return pairing.Ruling(word), nil
 }
 
-// withReview opens the review of a run for one change.
-func withReview(dir string, change func(*reviewed, *pairing.Review) error) (err error) {
+// withReview opens the review of a run for one change. Opening cuts a torn line off: that
+// is said before.
+func withReview(c *cli.Context, dir string, change func(*reviewed, *pairing.Review) error) (err error) {
 	r, err := loadReview(dir)
 	if err != nil {
 		return err
 	}
+	r.warn(c)
 	open, err := pairing.OpenReview(dir, r.record, r.queue, time.Now)
 	if err != nil {
 		return err
@@ -179,7 +181,7 @@ func reviewUndo() *cli.Command {
 			if c.NArg() != 1 {
 				return usageError("review undo wants one run directory, have %d", c.NArg())
 			}
-			return withReview(c.Args().First(), func(_ *reviewed, open *pairing.Review) error {
+			return withReview(c, c.Args().First(), func(_ *reviewed, open *pairing.Review) error {
 				v, err := open.Undo(annotator(c.String("by")))
 				if err != nil {
 					return err

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -117,7 +116,7 @@ func earlierVerdicts(dir string, night *replay.Run) (found map[string][]pairing.
 	return found, forgotten
 }
 
-// warn says what is not remembered.
+// warn says what is not remembered, does not count or is missing.
 func (r *reviewed) warn(c *cli.Context) {
 	for _, line := range r.forgotten {
 		fmt.Fprintf(report.Printable(c.App.ErrWriter), "warning: %s\n", line)
@@ -225,7 +224,7 @@ to them where the queue was shared out.
 			if err != nil {
 				return err
 			}
-			keep, err := r.filter(c)
+			keep, err := r.filter(c, reviewer)
 			if err != nil {
 				return err
 			}
@@ -279,8 +278,10 @@ func (r *reviewed) list(c *cli.Context, keep func(i int) bool) error {
 		}
 		return printJSONLines(c.App.Writer, rows)
 	}
-	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "number\tpair\tcell\tagainst\tturn\titems lost\tplayed again\tstate\ttitle")
+	if len(r.queue) == 0 {
+		return nothingToDecide(c)
+	}
+	t := pairTable{headers: []string{"number", "pair", "cell", "against", "turn", "items lost", "played again", "state", "title"}}
 	count, undecided := 0, 0
 	for i := range r.queue {
 		if !keep(i) {
@@ -295,10 +296,21 @@ func (r *reviewed) list(c *cli.Context, keep func(i int) bool) error {
 		if r.standings[i].State == pairing.Undecided {
 			undecided++
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", i+1, report.Clean(e.ID), e.Cell, e.By, turn, e.Lost(), again(e), r.state(i), report.Shorten(e.Title, 70))
+		t.row(i+1, e.ID, e.Cell, e.By, turn, e.Lost(), again(e), r.state(i), report.Shorten(e.Title, 70))
 	}
-	fmt.Fprintf(w, "\n%d of %d pairs, %d undecided: %s\n", count, len(r.queue), undecided, pairing.EstimateTime(r.verdicts, undecided))
-	return w.Flush()
+	s := newScreen(c)
+	if err := t.print(&s); err != nil {
+		return err
+	}
+	s.line(0, "")
+	s.line(0, "%d of %d pairs, %d undecided: %s", count, len(r.queue), undecided, pairing.EstimateTime(r.verdicts, undecided))
+	return nil
+}
+
+// nothingToDecide says that a queue is empty.
+func nothingToDecide(c *cli.Context) error {
+	_, err := fmt.Fprintln(c.App.Writer, "no pair disagrees: there is nothing to decide")
+	return err
 }
 
 // again is how a pair came out when it was played again.
@@ -343,10 +355,7 @@ func (r *reviewed) listFor(c *cli.Context, reviewer string, keep func(i int) boo
 			continue
 		}
 		e, standing := &r.queue[i], &r.standings[i]
-		row := listedBlind{ID: r.handle(i), Number: i + 1, State: pairing.Undecided, Stale: len(standing.Stale) > 0}
-		if overview || standing.State == pairing.Disputed {
-			row.State = standing.State
-		}
+		row := listedBlind{ID: r.handle(i), Number: i + 1, State: r.shownState(reviewer, overview, i), Stale: len(standing.Stale) > 0}
 		if standing.State == pairing.Undecided {
 			undecided++
 		}
@@ -363,7 +372,7 @@ func (r *reviewed) listFor(c *cli.Context, reviewer string, keep func(i int) boo
 			}
 		}
 		if r.seen(reviewer, e.ID) {
-			row.State, row.Cell, row.Ruling = standing.State, e.Cell, standing.Ruling
+			row.Cell, row.Ruling = e.Cell, standing.Ruling
 			row.Name, row.Title, row.Group = e.ID, e.Title, e.Group
 		}
 		rows = append(rows, row)
@@ -371,13 +380,15 @@ func (r *reviewed) listFor(c *cli.Context, reviewer string, keep func(i int) boo
 	if c.Bool("json") {
 		return printJSONLines(c.App.Writer, rows)
 	}
-	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "number\tpair\tyours\tstate\tplayed again\tname\ttitle")
+	if len(r.queue) == 0 {
+		return nothingToDecide(c)
+	}
+	t := pairTable{headers: []string{"number", "pair", "yours", "state", "played again", "name", "title"}}
 	for _, row := range rows {
 		yours := string(row.Mine)
 		switch {
 		case row.Open && row.Remembered != "":
-			yours = "decided in " + report.Clean(row.Remembered)
+			yours = "decided in " + row.Remembered
 		case row.Open && row.State == pairing.Decided:
 			yours = "-"
 		case row.Open:
@@ -387,14 +398,30 @@ func (r *reviewed) listFor(c *cli.Context, reviewer string, keep func(i int) boo
 		if row.Stale && row.State == pairing.Undecided {
 			state += " (stale)"
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Number, row.ID, yours, state, cmp.Or(string(row.Label), "-"), cmp.Or(report.Clean(row.Name), "-"), report.Shorten(row.Title, 70))
+		t.row(row.Number, row.ID, yours, state, cmp.Or(string(row.Label), "-"), cmp.Or(row.Name, "-"), report.Shorten(row.Title, 70))
 	}
+	s := newScreen(c)
+	if err := t.print(&s); err != nil {
+		return err
+	}
+	s.line(0, "")
 	if overview {
-		fmt.Fprintf(w, "\n%d of %d pairs, %d undecided: %s; --open names them\n", len(rows), len(r.queue), undecided, pairing.EstimateTime(r.verdicts, undecided))
-		return w.Flush()
+		s.line(0, "%d of %d pairs, %d undecided: %s; --open names them", len(rows), len(r.queue), undecided, pairing.EstimateTime(r.verdicts, undecided))
+		return nil
 	}
-	fmt.Fprintf(w, "\n%d pairs of %s, %d to decide: %s\n", len(rows), report.Clean(reviewer), open, pairing.EstimateTime(r.verdicts, open))
-	return w.Flush()
+	s.line(0, "%d pairs of %s, %d to decide: %s", len(rows), reviewer, open, pairing.EstimateTime(r.verdicts, open))
+	return nil
+}
+
+// shownState is how a pair stands as a reviewer may see it: before they know which side is
+// which it is their own state, but for a pair on which others do not agree. An overview is
+// of nobody in particular.
+func (r *reviewed) shownState(reviewer string, overview bool, i int) pairing.State {
+	state := r.standings[i].State
+	if overview || state == pairing.Disputed || r.seen(reviewer, r.queue[i].ID) {
+		return state
+	}
+	return pairing.Undecided
 }
 
 // state is how a pair stands, in a few words.
@@ -405,7 +432,7 @@ func (r *reviewed) state(i int) string {
 		return state
 	}
 	if m, ok := r.remembered[s.Pair]; ok {
-		return fmt.Sprintf("%s in %s", m.Verdict.Ruling, report.Clean(m.Run))
+		return fmt.Sprintf("%s in %s", m.Verdict.Ruling, m.Run)
 	}
 	if len(s.Stale) > 0 {
 		return state + " (stale)"
@@ -418,8 +445,9 @@ func onlyStates() []string {
 	return []string{"undecided", "decided", "disputed", "remembered", "stale", "stable", "flaky"}
 }
 
-// filter is which pairs of the queue are asked for.
-func (r *reviewed) filter(c *cli.Context) (func(i int) bool, error) {
+// filter is which pairs of the queue are asked for. What it goes by is what the reviewer
+// may see: which pairs others have decided is not theirs to know before they have.
+func (r *reviewed) filter(c *cli.Context, reviewer string) (func(i int) bool, error) {
 	only, cell, class, group := c.String("only"), pairing.Cell(c.String("cell")), fixtures.Class(c.String("class")), c.String("group")
 	if only != "" && !slices.Contains(onlyStates(), only) {
 		if like := nearest(only, onlyStates()); like != "" {
@@ -437,6 +465,12 @@ func (r *reviewed) filter(c *cli.Context) (func(i int) bool, error) {
 	as := c.String("as")
 	if c.Command.Name != "list" {
 		as = "" // there it says who looks, not what is listed
+	}
+	overview := c.Bool("open") || c.Command.Name == "list" && as == ""
+	state := func(i int) pairing.State { return r.shownState(reviewer, overview, i) }
+	recalls := func(i int) bool {
+		_, ok := r.remembered[r.queue[i].ID]
+		return ok && state(i) == pairing.Undecided
 	}
 	isThem := func(name string) bool { return pairing.SameReviewer(name, as) }
 	if as != "" {
@@ -460,7 +494,7 @@ func (r *reviewed) filter(c *cli.Context) (func(i int) bool, error) {
 			return false
 		case class != "" && !slices.ContainsFunc(e.Items, func(f pairing.ItemFate) bool { return f.Class == class && f.Lost() }):
 			return false
-		case c.Bool("undecided") && r.standings[i].State != pairing.Undecided, c.Bool("remembered") && !r.recalls(i):
+		case c.Bool("undecided") && state(i) != pairing.Undecided, c.Bool("remembered") && !recalls(i):
 			return false
 		}
 		switch only {
@@ -471,16 +505,10 @@ func (r *reviewed) filter(c *cli.Context) (func(i int) bool, error) {
 		case "stale":
 			return len(r.standings[i].Stale) > 0
 		case "remembered":
-			return r.recalls(i)
+			return recalls(i)
 		}
-		return string(r.standings[i].State) == only
+		return string(state(i)) == only
 	}, nil
-}
-
-// recalls says whether a pair is undecided and an earlier night decided on it.
-func (r *reviewed) recalls(i int) bool {
-	_, ok := r.remembered[r.queue[i].ID]
-	return ok && r.standings[i].State == pairing.Undecided
 }
 
 // pairs are the names of the pairs in the queue.

@@ -24,7 +24,7 @@ type mergedLog struct {
 
 // importVerdicts merges logs of verdicts into that of a run, one after the other.
 func importVerdicts(c *cli.Context, paths []string) error {
-	return withReview(c.Args().First(), func(r *reviewed, open *pairing.Review) error {
+	return withReview(c, c.Args().First(), func(r *reviewed, open *pairing.Review) error {
 		out := report.Printable(c.App.Writer)
 		for _, path := range paths {
 			lines, err := otherVerdicts(path, r.record.Run.ID)

@@ -43,7 +43,11 @@ func (r *reviewed) next(c *cli.Context) error {
 	if err := blindFilters(c); err != nil {
 		return err
 	}
-	keep, err := r.filter(c)
+	reviewer, err := who(c, "by")
+	if err != nil {
+		return err
+	}
+	keep, err := r.filter(c, reviewer)
 	if err != nil {
 		return err
 	}
@@ -58,10 +62,6 @@ func (r *reviewed) next(c *cli.Context) error {
 			return err
 		}
 		from = at + 1
-	}
-	reviewer, err := who(c, "by")
-	if err != nil {
-		return err
 	}
 	i := pairing.Next(r.standings, assigned, reviewer, from, func(i int) bool { return i != from-1 && keep(i) })
 	if i < 0 {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
+	"github.com/urfave/cli/v2"
 
 	"github.com/doubletake-dev/doubletake/analysis/report"
 )
@@ -16,6 +18,11 @@ type screen struct {
 	out   io.Writer
 	width int // that of the terminal, or what is laid out in columns has without one
 	whole bool
+}
+
+func newScreen(c *cli.Context) screen {
+	width := terminalStyle(c).Width
+	return screen{out: c.App.Writer, width: cmp.Or(width, report.DefaultWidth), whole: width == 0}
 }
 
 // room is how much of a line is left behind an indent.

@@ -41,6 +41,7 @@ func serveReview(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	r.warn(c)
 	assigned, err := assignedPairs(r)
 	if err != nil {
 		return err

@@ -31,11 +31,12 @@ type reviewServer struct {
 	browser *http.Client
 }
 
-// playedNight is the run directory of a default night.
+// playedNight is the run directory of a default night of the dozen.
 func playedNight(t *testing.T) string {
 	t.Helper()
 	night := filepath.Join(t.TempDir(), "night")
 	cmd := doubletake(t, "nightly", "--out", night, "--cache", "off")
+	cmd.Env = append(cmd.Env, "DOUBLETAKE_FIXTURE="+dozen)
 	var exit *exec.ExitError
 	if out, err := cmd.CombinedOutput(); err != nil && !(errors.As(err, &exit) && exit.ExitCode() == exitBlocked) {
 		t.Fatalf("nightly: %v\n%s", err, out)

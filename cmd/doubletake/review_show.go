@@ -48,11 +48,11 @@ what goes wrong: they are shown once you have decided.
 			if err != nil {
 				return err
 			}
+			r.warn(c)
 			i, err := r.find(c.Args().Get(1))
 			if err != nil {
 				return err
 			}
-			r.warn(c)
 			return r.show(c, i)
 		},
 	}
@@ -78,9 +78,8 @@ func (r *reviewed) show(c *cli.Context, i int) error {
 	if c.Bool("json") {
 		return s.json(c.App.Writer)
 	}
-	width := terminalStyle(c).Width
 	noteShown(r.dir, by, e.ID, time.Now())
-	s.screen = screen{out: c.App.Writer, width: cmp.Or(width, report.DefaultWidth), whole: width == 0}
+	s.screen = newScreen(c)
 	return s.text()
 }
 

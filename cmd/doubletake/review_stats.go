@@ -22,7 +22,10 @@ type reviewSummary struct {
 	Minutes  float64                `json:"minutes_left"`
 	TimeLeft pairing.TimeLeft       `json:"time_left"`
 	// Stale are verdicts on evidence that has changed since, which count nowhere.
-	Stale     []staleVerdict   `json:"stale"`
+	Stale []staleVerdict `json:"stale"`
+	// NotBlind counts, by reviewer, the pairs on which they ruled first when they knew
+	// which side is which, or what others ruled. Agreement leaves these out.
+	NotBlind  map[string]int   `json:"not_blind"`
 	Agreement agreement.Report `json:"agreement"`
 }
 
@@ -40,9 +43,10 @@ func reviewStats() *cli.Command {
 		Name:      "stats",
 		Usage:     "how far the review is, and how far the reviewers agree",
 		ArgsUsage: "RUN",
-		Description: `Agreement is that of the verdicts before anything was settled: raw, Cohen's kappa of every
-two, Krippendorff's alpha of all. Who cannot tell labels nothing: that is counted and is
-missing in these figures. An undefined value says why. Stale verdicts, on what has changed
+		Description: `Agreement is that of blind verdicts before anything was settled: raw, Cohen's kappa of every
+two, Krippendorff's alpha of all. Verdicts that were given with --open, or after a list or a
+page named the arms, may follow what others ruled: they are counted and left out. So is who
+cannot tell, which labels nothing. An undefined value says why. Stale verdicts, on what has changed
 since, are named and count nowhere.
 
    doubletake review stats night --json`,
@@ -69,7 +73,7 @@ since, are named and count nowhere.
 }
 
 func (r *reviewed) summary() (*reviewSummary, error) {
-	s := &reviewSummary{Queue: len(r.queue), States: map[pairing.State]int{}, Rulings: map[pairing.Ruling]int{}, Stale: []staleVerdict{}}
+	s := &reviewSummary{Queue: len(r.queue), States: map[pairing.State]int{}, Rulings: map[pairing.Ruling]int{}, Stale: []staleVerdict{}, NotBlind: map[string]int{}}
 	var labels []agreement.Label
 	groups := map[string]string{}
 	for i, standing := range r.standings {
@@ -86,7 +90,11 @@ func (r *reviewed) summary() (*reviewSummary, error) {
 	s.TimeLeft = pairing.EstimateTime(r.verdicts, s.States[pairing.Undecided])
 	s.Minutes = s.TimeLeft.Minutes
 	// Agreement is of what each said first, before anything was settled or talked about.
-	for _, v := range pairing.FirstRatings(r.record, r.queue, r.verdicts) {
+	blind, notBlind := pairing.FirstRatings(r.record, r.queue, r.verdicts)
+	for _, v := range notBlind {
+		s.NotBlind[v.By]++
+	}
+	for _, v := range blind {
 		value := string(v.Ruling)
 		if v.Ruling == pairing.CannotTell {
 			value = ""
@@ -122,6 +130,9 @@ func printSummary(out io.Writer, s *reviewSummary) error {
 	p("\nreviewers: %d; pairs that two or more looked at: %d\n", len(a.Raters), a.Overlap)
 	for _, rater := range slices.Sorted(maps.Keys(a.Abstained)) {
 		p("%s could not tell on %d pairs: missing in these figures\n", report.Clean(rater), a.Abstained[rater])
+	}
+	for _, rater := range slices.Sorted(maps.Keys(s.NotBlind)) {
+		p("%s ruled on %d pairs with the arms named, not blind: left out of these figures\n", report.Clean(rater), s.NotBlind[rater])
 	}
 	if a.Agreement != nil {
 		p("raw agreement %.3f\n", *a.Agreement)

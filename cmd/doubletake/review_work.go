@@ -50,6 +50,7 @@ func openWork(c *cli.Context) (*work, error) {
 	if w.review, err = loadReview(c.Args().First()); err != nil {
 		return nil, err
 	}
+	w.review.warn(c)
 	i, err := w.review.find(c.Args().Get(1))
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/doubletake-dev/doubletake/analysis/report"
+	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/fixtures/recording"
 	"github.com/doubletake-dev/doubletake/fixtures/signals"
 	"github.com/doubletake-dev/doubletake/replay/model"
@@ -58,6 +59,7 @@ annotated, reproducibly, none twice where --draws keeps the draws.
 			&cli.BoolFlag{Name: "enrich", Usage: "draw sessions with signs first; their sampling is adversarial and estimates no rate", EnvVars: twin("enrich")},
 			stringFlag("embed-model", "also find paraphrases, with the embeddings of the model `NAME`; the user's instructions are sent to it"),
 			&cli.Float64Flag{Name: "embed-threshold", Usage: "the least cosine `X` of a paraphrase; it depends on the model", Value: signals.DefaultCosine, EnvVars: twin("embed-threshold")},
+			stringFlag("config", "read the limits for --embed-model from the config `FILE`; default: ./"+configFile+" if there is one", "c"),
 			stringFlag("base-url", "the OpenAI-compatible endpoint of --embed-model, a `URL` that ends in /v1; default: OPENAI_BASE_URL, else the embedded offline provider"),
 		},
 		Action: runScan,
@@ -156,7 +158,11 @@ func embedder(c *cli.Context) (signals.Embed, func() error, error) {
 	if x := c.Float64("embed-threshold"); !(x > 0 && x <= 1) {
 		return nil, nothing, usageError("--embed-threshold %v: want more than 0 and at most 1", x)
 	}
-	endpoint := model.Endpoint{BaseURL: c.String("base-url"), Key: os.Getenv("OPENAI_API_KEY")}
+	cfg, err := loadConfig(c.String("config"))
+	if err != nil {
+		return nil, nothing, err
+	}
+	endpoint := model.Endpoint{BaseURL: c.String("base-url"), Key: os.Getenv("OPENAI_API_KEY"), Timeout: time.Duration(cfg.Limits.Timeout), Tries: uint(cfg.Limits.Tries)}
 	if endpoint.BaseURL == "" {
 		endpoint.BaseURL = os.Getenv("OPENAI_BASE_URL")
 	}
@@ -166,14 +172,27 @@ func embedder(c *cli.Context) (signals.Embed, func() error, error) {
 		if err != nil {
 			return nil, nothing, fmt.Errorf("starting the offline provider: %w", err)
 		}
-		endpoint, closeServer = model.Endpoint{BaseURL: server.URL()}, server.Close
+		endpoint.BaseURL, endpoint.Key, closeServer = server.URL(), "", server.Close
 	}
 	client, err := model.NewClient(endpoint)
 	if err != nil {
 		return nil, nothing, errors.Join(usageError("%w", err), closeServer())
 	}
-	return func(ctx context.Context, texts []string) ([][]float32, error) {
-		vectors, err := client.Embed(ctx, name, texts)
+	limit := model.NewLimiter(int(cfg.Limits.RequestsPerMinute), int(cfg.Limits.TokensPerMinute))
+	limit.LimitInFlight(int(cfg.Limits.RequestsInFlight))
+	counter, err := model.NewCounter(name)
+	if err != nil {
+		return nil, nothing, errors.Join(err, closeServer())
+	}
+	return func(ctx context.Context, texts []string) (vectors [][]float32, err error) {
+		tokens := 0
+		for _, text := range texts {
+			tokens += counter.Count(fixtures.Message{Content: text})
+		}
+		err = limit.Do(ctx, tokens, func(ctx context.Context) (err error) {
+			vectors, err = client.Embed(ctx, name, texts)
+			return err
+		})
 		if err != nil && ctx.Err() == nil {
 			err = errors.Join(errEmbedding, err)
 		}

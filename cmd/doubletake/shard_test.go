@@ -44,8 +44,8 @@ func TestMergedShardsMakeTheSameReport(t *testing.T) {
 		{"step mode", 2, false, "{}", []string{"compare", "ledger", "summarize", "--mode", "step", "--fixture", "forbidden-directory", "--fixture", "too-long-migration", "--fixture", "quiet-afternoon"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.long && (testing.Short() || sampled) {
-				t.Skip("a long night is left to a run without -short and -race")
+			if tt.long {
+				inFull(t)
 			}
 			dir := t.TempDir()
 			config := filepath.Join(dir, "config.yaml")

@@ -146,6 +146,20 @@ func (m *maker) contextText(hash fixtures.Hash) (string, error) {
 	return m.texts[hash], nil
 }
 
+// isPrefix says whether messages have the hash of an episode's recorded turns. Runs of
+// earlier versions have that of their canonical JSON.
+func isPrefix(messages []fixtures.Message, hash fixtures.Hash) (bool, error) {
+	data, err := fixtures.MarshalMessages(messages)
+	if err != nil {
+		return false, err
+	}
+	if fixtures.HashBytes(data) == hash {
+		return true, nil
+	}
+	earlier, err := fixtures.HashJSON(messages)
+	return earlier == hash, err
+}
+
 // conversation puts the recorded turns up to the fork together from what the episodes of
 // a fixture stood on. It is right by the hash that every episode carries, and not known where no
 // episode gives it.
@@ -167,18 +181,18 @@ func (m *maker) conversation(e, other *replay.Episode) (text string, known bool,
 			fault = err
 			continue
 		}
-		hash, err := fixtures.HashJSON(messages)
+		fits, err := isPrefix(messages, e.PrefixHash)
 		if err != nil {
 			return "", false, fmt.Errorf("hashing the recorded turns of %s: %w", e.ConversationID, err)
 		}
-		if hash != e.PrefixHash {
+		if !fits {
 			continue
 		}
 		text = renderContext(messages)
 		if same := m.texts[c.Context]; same == text {
 			text = same
 		}
-		m.prefixes[hash] = text
+		m.prefixes[e.PrefixHash] = text
 		return text, true, nil
 	}
 	return "", false, fault

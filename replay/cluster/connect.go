@@ -3,11 +3,14 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -23,8 +26,9 @@ type Options struct {
 	// Prefix begins the subjects, and with _ in place of dots the names of streams and
 	// buckets; empty means [DefaultPrefix].
 	Prefix string
-	// Credentials is a file with a user's JWT and seed; CA, Cert and Key are PEM files.
-	// Empty for none.
+	// Credentials is a file with a user's JWT and seed; CA, Cert and Key are PEM files. The
+	// connection is encrypted where one of the three is given, where the address begins with
+	// tls:// and where the server wants it so. Empty for none.
 	Credentials, CA, Cert, Key string
 	// User and Password sign in where there is no credentials file.
 	User, Password string
@@ -90,8 +94,13 @@ func Connect(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.conn, err = nats.Connect(options.URL, options.dial()...); err != nil {
-		return nil, fmt.Errorf("connecting to the cluster %s: %w; is a NATS server with JetStream running there?", options.URL, err)
+	var asked atomic.Bool
+	dial, err := options.dial(&asked)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster %s: %w", options.URL, err)
+	}
+	if c.conn, err = nats.Connect(options.URL, dial...); err != nil {
+		return nil, fmt.Errorf("connecting to the cluster %s: %w; %s", options.URL, err, options.advice(err, asked.Load()))
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectWait)
 	defer cancel()
@@ -122,21 +131,124 @@ func checkAddresses(list string) error {
 	return nil
 }
 
-func (o *Options) dial() []nats.Option {
-	list := []nats.Option{nats.Name("doubletake"), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.Timeout(5 * time.Second)}
-	if o.Credentials != "" {
-		list = append(list, nats.UserCredentials(o.Credentials))
+// What the options are called where they are set.
+const (
+	setCredentials = "--cluster-creds or cluster.credentials"
+	setCA          = "--cluster-ca or cluster.ca"
+	setCert        = "--cluster-cert and --cluster-key or cluster.cert and cluster.key"
+	setUser        = "DOUBLETAKE_CLUSTER_USER and DOUBLETAKE_CLUSTER_PASSWORD in the environment"
+)
+
+// dial is how the servers are reached. It reads the files once, to tell what is wrong with
+// them. Asked becomes true when a server wants to see a certificate, which it does once it
+// has shown a good one of its own.
+func (o *Options) dial(asked *atomic.Bool) ([]nats.Option, error) {
+	secure := tls.Config{MinVersion: tls.VersionTLS12, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		asked.Store(true)
+		return o.certificate()
+	}}
+	list := []nats.Option{
+		nats.Name("doubletake"), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.Timeout(5 * time.Second),
+		func(to *nats.Options) error { to.TLSConfig = &secure; return nil },
 	}
-	if o.User != "" {
+	var read nats.Options
+	switch {
+	case o.Credentials != "":
+		option := nats.UserCredentials(o.Credentials)
+		err := option(&read)
+		if err == nil {
+			_, err = read.UserJWT()
+		}
+		if err == nil {
+			_, err = read.SignatureCB(nil)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the credentials %s: %w; %s names a file with the JWT and the seed of a user", o.Credentials, err, setCredentials)
+		}
+		list = append(list, option)
+	case o.User != "":
 		list = append(list, nats.UserInfo(o.User, o.Password))
 	}
 	if o.CA != "" {
-		list = append(list, nats.RootCAs(o.CA))
+		option := nats.RootCAs(o.CA)
+		if err := option(&read); err != nil {
+			return nil, fmt.Errorf("reading the authority's certificate %s: %w; %s names a PEM file", o.CA, err, setCA)
+		}
+		list = append(list, option)
 	}
-	if o.Cert != "" {
-		list = append(list, nats.ClientCert(o.Cert, o.Key))
+	if o.Cert != "" || o.Key != "" {
+		if _, err := o.certificate(); err != nil {
+			return nil, err
+		}
+		list = append(list, nats.Secure())
 	}
-	return list
+	return list, nil
+}
+
+// certificate reads what is shown to servers that ask, anew for each connection; it is
+// empty where there is none.
+func (o *Options) certificate() (*tls.Certificate, error) {
+	if o.Cert == "" && o.Key == "" {
+		return new(tls.Certificate), nil
+	}
+	cert, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate %q and its key %q: %w; %s name PEM files", o.Cert, o.Key, err, setCert)
+	}
+	return &cert, nil
+}
+
+// advice says what to do about a connection that failed; asked is [Options.dial]'s.
+func (o *Options) advice(err error, asked bool) string {
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return fmt.Sprintf("the server does not speak TLS: turn it on there, or leave out tls:// and %s and %s", setCA, setCert)
+	case errors.As(err, &authority) && o.CA == "":
+		return fmt.Sprintf("no authority that this machine trusts has signed the server's certificate: give the PEM file of the one that has with %s", setCA)
+	case errors.As(err, &authority):
+		return fmt.Sprintf("no authority in %s has signed the server's certificate: give the PEM file of the one that has with %s", o.CA, setCA)
+	case errors.As(err, &host):
+		return "the server's certificate is for other names: use one of them in --cluster or cluster.url, or give the server a certificate for this one"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the server's certificate has expired or is not valid yet: give the server a new one, if this machine's clock is right"
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return "the server's certificate is not in order: give the server another one"
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired), errors.Is(err, nats.ErrNkeysNotSupported):
+		return o.signInAdvice()
+	case asked && o.Cert == "":
+		return fmt.Sprintf("the server wants to see a certificate: give the PEM files of one and its key with %s", setCert)
+	case asked:
+		return o.certificateAdvice()
+	}
+	return "is a NATS server with JetStream running there?"
+}
+
+// signInAdvice is for servers that know nobody by what they were told.
+func (o *Options) signInAdvice() string {
+	switch {
+	case o.Credentials != "":
+		return fmt.Sprintf("the server does not accept the credentials %s: give those of a user whom it knows, not expired and not revoked, with %s", o.Credentials, setCredentials)
+	case o.User != "":
+		return fmt.Sprintf("the server does not know the user %q with that password: set %s", o.User, setUser)
+	}
+	return fmt.Sprintf("the server wants to know who it is: give a credentials file with %s, or set %s", setCredentials, setUser)
+}
+
+// certificateAdvice is for servers that leave when they have seen our certificate.
+func (o *Options) certificateAdvice() string {
+	cert, err := o.certificate()
+	if err == nil && cert.Leaf != nil {
+		switch now := time.Now(); {
+		case now.After(cert.Leaf.NotAfter):
+			return fmt.Sprintf("the certificate %s expired on %s: give another one with %s", o.Cert, cert.Leaf.NotAfter.Format(time.DateTime), setCert)
+		case now.Before(cert.Leaf.NotBefore):
+			return fmt.Sprintf("the certificate %s is valid from %s on: is this machine's clock right?", o.Cert, cert.Leaf.NotBefore.Format(time.DateTime))
+		}
+	}
+	return fmt.Sprintf("the server does not seem to accept the certificate %s: give one for clients that an authority has signed which the server trusts, with %s", o.Cert, setCert)
 }
 
 // prepare opens the stream and the buckets, and makes what is missing.

@@ -82,7 +82,7 @@ func TestProcessFindings(t *testing.T) {
 		{what: "another id", first: `echo '{"id":"7","status":"unchanged"}'`, want: `an answer to "7", want one to "1"`, second: "fine 1"},
 		{what: "a bad status", first: `echo '{"id":"1","status":"done"}'`, want: `the compactor printed the status "done"`, second: "fine 2"},
 		{what: "an orphaned result", first: `echo '{"id":"1","status":"compacted","messages":[{"role":"tool","content":"x","tool_call_id":"k1"}]}'`, want: "do not belong together", second: "fine 2"},
-		{what: "a hang", first: "sleep 1000", want: "did not finish within 500ms", second: "fine 1", timeout: 500 * time.Millisecond},
+		{what: "a hang", first: "sleep 1000", want: "did not finish within 3s", second: "fine 1", timeout: 3 * time.Second},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			done := filepath.Join(dir, strings.ReplaceAll(c.what, " ", "-")+".done")

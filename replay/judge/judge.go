@@ -1,6 +1,9 @@
 // Package judge asks a model what became of the items in a compacted context: one
 // closed question a call, about one item, against that context alone. It never
 // learns which arm made the context.
+//
+// Start with [Judge.Run], on the open folder of a run. Package rubric below is another
+// thing: advisory, and no gate.
 package judge
 
 import (

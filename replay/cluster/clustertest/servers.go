@@ -1,28 +1,49 @@
-// Package clustertest starts NATS servers with JetStream inside a test.
+// Package clustertest starts NATS servers with JetStream for a test, in a process of their
+// own that is built without the race detector: the detector is there for the code that is
+// tested, and the servers' own code fails under it.
 package clustertest
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
-	"net"
-	"net/url"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
-	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
 )
+
+// program is the main package that runs the servers.
+const program = "github.com/doubletake-dev/doubletake/replay/cluster/clustertest/natsservers"
 
 // Group is a group of servers.
 type Group struct {
 	// URL is their addresses with commas between.
-	URL     string
-	servers []*server.Server
+	URL string
+
+	t       testing.TB
+	mu      sync.Mutex // held from a command to its answer
+	in      io.WriteCloser
+	answers *bufio.Reader
 }
 
-// Stop ends the server with that number, from 0.
+// Stop ends the server with that number, from 0. Any goroutine may call it; where it fails
+// it fails the test.
 func (g *Group) Stop(i int) {
-	g.servers[i].Shutdown()
-	g.servers[i].WaitForShutdown()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, err := fmt.Fprintln(g.in, "stop", i)
+	var answer string
+	if err == nil {
+		answer, err = g.answers.ReadString('\n')
+	}
+	if err != nil || answer != fmt.Sprintln("stopped", i) {
+		g.t.Errorf("stopping server %d: answered %q, %v", i, answer, err)
+	}
 }
 
 // Servers starts so many servers and returns their addresses, as [Start] does.
@@ -32,63 +53,54 @@ func Servers(t testing.TB, n int) string {
 }
 
 // Start starts so many servers, which are one cluster where they are more than one. They
-// end with the test.
+// end with the test. It needs the go command, which builds them once.
 func Start(t testing.TB, n int) *Group {
 	t.Helper()
-	ports := freePorts(t, n)
-	var routes []*url.URL
-	for _, port := range ports {
-		routes = append(routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", port)})
-	}
-	var addresses []string
-	var running []*server.Server
-	for i := range n {
-		options := &server.Options{
-			ServerName: fmt.Sprintf("s%d", i+1), Host: "127.0.0.1", Port: server.RANDOM_PORT,
-			JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
-		}
-		if n > 1 {
-			options.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: ports[i]}
-			options.Routes = routes
-		}
-		s, err := server.NewServer(options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		go s.Start()
-		running = append(running, s)
-		t.Cleanup(func() {
-			s.Shutdown()
-			s.WaitForShutdown()
-		})
-	}
-	for _, s := range running {
-		const startWait = 20 * time.Second
-		if !s.ReadyForConnections(startWait) {
-			t.Fatal("a server does not start")
-		}
-		addresses = append(addresses, s.ClientURL())
-	}
-	return &Group{strings.Join(addresses, ","), running}
+	return Configured(t, n, "")
 }
 
-// freePorts are ports that nobody uses.
-func freePorts(t testing.TB, n int) []int {
+// Configured starts servers as [Start] does, by a configuration in the form of
+// nats-server's file. It goes before what the servers have by themselves; their address,
+// ports and storage are best left out of it.
+func Configured(t testing.TB, n int, config string) *Group {
 	t.Helper()
-	var ports []int
-	var listeners []net.Listener
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+	dir := t.TempDir()
+	args := []string{"run", "-race=false", program}
+	if config != "" {
+		file := filepath.Join(dir, "servers.conf")
+		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		listeners = append(listeners, l)
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		args = append(args, "-config", file)
 	}
-	for _, l := range listeners {
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
+	var stderr bytes.Buffer
+	cmd := exec.Command("go", append(args, strconv.Itoa(n), filepath.Join(dir, "servers"))...)
+	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	g := &Group{t: t, in: in, answers: bufio.NewReader(out)}
+	t.Cleanup(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		_ = in.Close() // ends them
+		_, _ = io.Copy(io.Discard, g.answers)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the servers: %v\n%s", err, stderr.String())
 		}
+	})
+	line, err := g.answers.ReadString('\n')
+	if err != nil {
+		t.Fatalf("the servers do not start: %v", err)
 	}
-	return ports
+	g.URL = strings.TrimSpace(line)
+	return g
 }
