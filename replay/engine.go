@@ -62,6 +62,9 @@ func (e *Engine) PlayReplicate(ctx context.Context, folder *Folder, set []*fixtu
 	}
 	group, inner := errgroup.WithContext(ctx)
 	slots := make(chan struct{}, max(1, e.Settings.Concurrency))
+	// An episode that has ended leaves its slot to the next while it is written; no more are
+	// being written than are played.
+	writing := make(chan struct{}, cap(slots))
 	left := false
 	for _, f := range set {
 		shared := e.sharedStage(f)
@@ -85,8 +88,13 @@ func (e *Engine) PlayReplicate(ctx context.Context, folder *Folder, set []*fixtu
 				break
 			}
 			group.Go(func() error {
-				defer func() { <-slots }()
-				return e.playOne(inner, folder, Job{Key: key, Fixture: f, Arm: arm, stage: shared, own: own})
+				leave := sync.OnceFunc(func() { <-slots })
+				defer leave()
+				return e.playOne(inner, folder, Job{Key: key, Fixture: f, Arm: arm, stage: shared, own: own}, func() func() {
+					writing <- struct{}{}
+					leave()
+					return func() { <-writing }
+				})
 			})
 		}
 	}
@@ -145,7 +153,9 @@ func (e *Engine) stage(f *fixtures.Fixture) (*staging, error) {
 	return stage(f, rec, &e.Settings, e.Counter)
 }
 
-func (e *Engine) playOne(ctx context.Context, folder *Folder, job Job) error {
+// playOne plays an episode and journals it. Once it has ended, write lets the next begin;
+// what it returns is called when this one is written.
+func (e *Engine) playOne(ctx context.Context, folder *Folder, job Job, write func() func()) error {
 	var ended *Episode
 	defer func() { job.own.end(ended) }()
 	if ctx.Err() != nil {
@@ -163,6 +173,8 @@ func (e *Engine) playOne(ctx context.Context, folder *Folder, job Job) error {
 		return err
 	}
 	ended = episode
+	written := write()
+	defer written()
 	if err := folder.Episodes.Append(episode); err != nil {
 		return err
 	}

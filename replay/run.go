@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
@@ -511,11 +512,19 @@ func ReadRecord(dir string) (*Record, error) {
 	if run.Merged != nil {
 		r.Damaged = run.Merged.Damaged
 	}
-	if r.Fixtures, err = readFixtures(filepath.Join(dir, FixturesFile)); err != nil {
-		return nil, err
-	}
-	episodes, damaged, err := ReadJournal[*Episode](filepath.Join(dir, EpisodesFile))
-	if err != nil {
+	// These two are by far the longest.
+	var episodes []*Episode
+	var damaged int
+	var group errgroup.Group
+	group.Go(func() (err error) {
+		r.Fixtures, err = readFixtures(filepath.Join(dir, FixturesFile))
+		return err
+	})
+	group.Go(func() (err error) {
+		episodes, damaged, err = ReadJournal[*Episode](filepath.Join(dir, EpisodesFile))
+		return err
+	})
+	if err := group.Wait(); err != nil {
 		return nil, err
 	}
 	r.Damaged += damaged

@@ -174,6 +174,9 @@ func setFiles(dir string) (fs.FS, string, error) {
 }
 
 func (n *night) load() (err error) {
+	// The vocabulary for token counts is unpacked meanwhile, once for the whole program; what
+	// goes wrong is told where it is used.
+	go func() { _, _ = model.NewCounter(cmp.Or(n.cli.String("model"), n.config.Agent.Model)) }()
 	dir := n.cli.String("set")
 	if dir == "" {
 		dir = n.config.path(n.config.Set)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -109,7 +110,7 @@ func Connect(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	if err != nil {
 		c.conn.Close()
-		return nil, fmt.Errorf("preparing the streams of %s at %s: %w; does the account allow JetStream?", options.Prefix, options.URL, err)
+		return nil, fmt.Errorf("preparing the streams of %s at %s: %w; %s", options.Prefix, options.URL, err, prepareAdvice(err))
 	}
 	return c, nil
 }
@@ -133,9 +134,9 @@ func checkAddresses(list string) error {
 
 // What the options are called where they are set.
 const (
-	setCredentials = "--cluster-creds or cluster.credentials"
-	setCA          = "--cluster-ca or cluster.ca"
-	setCert        = "--cluster-cert and --cluster-key or cluster.cert and cluster.key"
+	setCredentials = "--cluster-creds (config: cluster.credentials)"
+	setCA          = "--cluster-ca (config: cluster.ca)"
+	setCert        = "--cluster-cert and --cluster-key (config: cluster.cert and cluster.key)"
 	setUser        = "DOUBLETAKE_CLUSTER_USER and DOUBLETAKE_CLUSTER_PASSWORD in the environment"
 )
 
@@ -205,13 +206,13 @@ func (o *Options) advice(err error, asked bool) string {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.Is(err, nats.ErrSecureConnWanted):
-		return fmt.Sprintf("the server does not speak TLS: turn it on there, or leave out tls:// and %s and %s", setCA, setCert)
+		return fmt.Sprintf("the server does not speak TLS: turn it on there, or begin the address with nats:// and leave out %s, and %s", setCA, setCert)
 	case errors.As(err, &authority) && o.CA == "":
 		return fmt.Sprintf("no authority that this machine trusts has signed the server's certificate: give the PEM file of the one that has with %s", setCA)
 	case errors.As(err, &authority):
 		return fmt.Sprintf("no authority in %s has signed the server's certificate: give the PEM file of the one that has with %s", o.CA, setCA)
 	case errors.As(err, &host):
-		return "the server's certificate is for other names: use one of them in --cluster or cluster.url, or give the server a certificate for this one"
+		return "the server's certificate is for other names: use one of them in --cluster (config: cluster.url), or give the server a certificate for this one"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "the server's certificate has expired or is not valid yet: give the server a new one, if this machine's clock is right"
 	case errors.As(err, new(*tls.CertificateVerificationError)):
@@ -254,32 +255,59 @@ func (o *Options) certificateAdvice() string {
 // prepare opens the stream and the buckets, and makes what is missing.
 func (c *Cluster) prepare(ctx context.Context) error {
 	// A cluster that has just started answers nothing until it is in agreement.
-	return c.tryFor(ctx, 3*time.Second, "opening them", func(ctx context.Context) error {
+	var refused error
+	err := c.tryFor(ctx, 3*time.Second, "opening them", func(ctx context.Context) error {
 		err := c.prepareWith(ctx, cmp.Or(c.options.Replicas, defaultReplicas))
-		var api *jetstream.APIError
-		if c.options.Replicas == 0 && errors.As(err, &api) && (api.ErrorCode == codeNoCluster || api.ErrorCode == codeNoPeers) {
-			return c.prepareWith(ctx, 1)
+		if c.options.Replicas == 0 && hasCode(err, codeNoCluster, codeNoPeers) {
+			err = c.prepareWith(ctx, 1)
+		}
+		if hasCode(err, codeNoJetStream) {
+			refused = err // it looks as if it would pass, and does not
+			return nil
 		}
 		return err
 	})
+	return cmp.Or(err, refused)
 }
 
-// The server's codes for a single server, and for a cluster with too few of them.
+// The server's codes for a single server, for a cluster with too few of them, for an
+// account without JetStream, and for subjects that overlap with those of other streams.
 const (
-	codeNoCluster = 10074
-	codeNoPeers   = 10005
+	codeNoCluster   jetstream.ErrorCode = 10074
+	codeNoPeers     jetstream.ErrorCode = 10005
+	codeNoJetStream jetstream.ErrorCode = 10039
+	codeOverlap     jetstream.ErrorCode = 10065
 )
+
+// hasCode says whether an error is the server's, with one of the codes.
+func hasCode(err error, codes ...jetstream.ErrorCode) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && slices.Contains(codes, api.ErrorCode)
+}
+
+// prepareAdvice says what to do about streams that can't be prepared.
+func prepareAdvice(err error) string {
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || hasCode(err, codeOverlap) {
+		return "another prefix is in the way: choose a prefix that is not so like it with --cluster-prefix (config: cluster.prefix)"
+	}
+	return "does the account allow JetStream?"
+}
 
 func (c *Cluster) prepareWith(ctx context.Context, replicas int) (err error) {
 	name := strings.ReplaceAll(c.options.Prefix, ".", "_")
+	subjects := []string{c.options.Prefix + ".jobs.>"}
 	if c.jobs, err = c.js.Stream(ctx, name+"_jobs"); errors.Is(err, jetstream.ErrStreamNotFound) {
 		c.jobs, err = c.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-			Name: name + "_jobs", Description: "episodes to be played", Subjects: []string{c.options.Prefix + ".jobs.>"},
+			Name: name + "_jobs", Description: "episodes to be played", Subjects: subjects,
 			Retention: jetstream.WorkQueuePolicy, MaxAge: keepData, Replicas: replicas,
 		})
 	}
 	if err != nil {
 		return err
+	}
+	if of := c.jobs.CachedInfo().Config.Subjects; !slices.Equal(of, subjects) {
+		// Such as that of a.b for a_b, whose jobs and buckets would be the same.
+		return fmt.Errorf("%w: %s_jobs is there for the subjects %q", jetstream.ErrStreamNameAlreadyInUse, name, of)
 	}
 	for _, bucket := range []struct {
 		open *jetstream.KeyValue
