@@ -85,6 +85,30 @@ func (n *clusterNight) worker(t *testing.T, name string) *exec.Cmd {
 	return cmd
 }
 
+// status is what the cluster says of itself.
+func (n *clusterNight) status(t *testing.T) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := n.command(t, true, &out, "worker", "--cluster", n.url, "--status").Run(); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	return out.String()
+}
+
+// ready waits until the status says something: a night may be over before a worker has
+// started.
+func (n *clusterNight) ready(t *testing.T, want string) {
+	t.Helper()
+	const tries = 300
+	var status string
+	for range tries {
+		if status = n.status(t); strings.Contains(status, want) {
+			return
+		}
+	}
+	t.Fatalf("the cluster did not come to say %q:\n%s", want, status)
+}
+
 // finished runs a night to its end.
 func finished(t *testing.T, cmd *exec.Cmd, out *bytes.Buffer) {
 	t.Helper()
@@ -159,19 +183,17 @@ func TestAClusterPlaysTheSameNight(t *testing.T) {
 			n.url, n.prefix = servers, string(fixtures.HashBytes([]byte(name))) // stored answers are none of another's
 			n.worker(t, "one")
 			n.worker(t, "two")
+			n.ready(t, "workers: 2\n")
 			out.Reset()
 			finished(t, n.nightly(t, true, there, &out), &out)
 			sameNights(t, there, here)
 			if in := provider.asked() - before - asked; in != asked {
 				t.Errorf("the cluster asked %d times, one process %d", in, asked)
 			}
-			var status bytes.Buffer
-			if err := n.command(t, true, &status, "worker", "--cluster", n.url, "--status").Run(); err != nil {
-				t.Fatalf("%v\n%s", err, status.String())
-			}
+			status := n.status(t)
 			for _, want := range []string{"workers: 2\n", "  one: ", "runs: 0\n", "dead letters: 0\n"} {
-				if !strings.Contains(status.String(), want) {
-					t.Errorf("no %q in\n%s", want, status.String())
+				if !strings.Contains(status, want) {
+					t.Errorf("no %q in\n%s", want, status)
 				}
 			}
 		})

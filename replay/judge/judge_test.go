@@ -300,6 +300,7 @@ func TestAContextThatCannotBeReadIsUnscored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Contexts = replay.NewContexts(filepath.Join(r.Dir, replay.ContextsDir))
 	list := r.judge(t, always(supported))
 	if len(list) != 3 || list[0].Verdict != replay.Unjudged || !strings.Contains(list[0].Reason, first) || list[1].Verdict != replay.Supported {
 		t.Errorf("judgements %+v, %+v", list[0], list[1])
