@@ -52,16 +52,21 @@ func startProcess(spec tools.Server) (*process, error) {
 	return p, nil
 }
 
-// stop ends the process and all of its group, after leaving it some time to end by
-// itself.
-func (p *process) stop(grace time.Duration) {
-	p.stdin.Close()
+// await waits until the process has ended and all that it said has come, or for so long.
+func (p *process) await(grace time.Duration) {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
 	case <-p.ended:
 	case <-timer.C:
 	}
+}
+
+// stop ends the process and all of its group, after leaving it some time to end by
+// itself.
+func (p *process) stop(grace time.Duration) {
+	p.stdin.Close()
+	p.await(grace)
 	p.kill()
 	<-p.ended
 	_ = command.KillGroup(p.cmd) // children that it left behind

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -77,10 +78,14 @@ func (s *session) limit(ctx context.Context) (context.Context, context.CancelFun
 // explain puts in the place of a context's error why it ended, and adds the end of what
 // the server said on stderr.
 func (s *session) explain(limited context.Context, err error) error {
-	if cause := context.Cause(limited); cause != nil {
+	cause := context.Cause(limited)
+	if cause != nil {
 		err = cause
 	}
 	if s.process != nil {
+		if cause == nil && (errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed)) {
+			s.process.await(graceful) // it has ended, or is about to: what it said last is on its way
+		}
 		if said := bytes.TrimSpace(s.process.stderr.All()); len(said) > 0 {
 			err = fmt.Errorf("%w; stderr: %s", err, strings.ToValidUTF8(string(said), "\ufffd"))
 		}
