@@ -74,7 +74,7 @@ func (c *Contexts) write(hash fixtures.Hash, data []byte) error {
 		return fmt.Errorf("storing a context: %w", err)
 	}
 	key := ContextKey(hash)
-	if store.Has(key) {
+	if store.Whole(key) {
 		return nil
 	}
 	if err := store.Put(key, data); err != nil {
@@ -138,7 +138,7 @@ func (c *Contexts) read(hash fixtures.Hash) ([]byte, error) {
 		return nil, err
 	}
 	data, err := store.Get(ContextKey(hash))
-	if !errors.Is(err, pack.ErrMissing) {
+	if !errors.Is(err, pack.ErrMissing) || errors.Is(err, pack.ErrDamaged) {
 		return data, err
 	}
 	return c.readSingle(hash)

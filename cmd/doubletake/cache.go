@@ -134,6 +134,9 @@ func cacheTrim(c *cli.Context) error {
 		return writeIndented(c.App.Writer, trimmed)
 	}
 	fmt.Fprintf(report.Printable(c.App.Writer), "took out %d entries, %s MB; left in %s: %s\n", trimmed.Removed, megabytes(trimmed.RemovedBytes), dir, sizeText(trimmed.Left))
+	if trimmed.Held > 0 {
+		fmt.Fprintf(report.Printable(c.App.ErrWriter), "%d more had to go and stay: a night stores beside them, or the folder can't be written; trim again later\n", trimmed.Held)
+	}
 	return nil
 }
 

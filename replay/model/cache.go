@@ -352,7 +352,7 @@ func (c *Cached) put(id pack.Key, reply *replay.Reply) error {
 		err = c.putRaw(reply.Key, reply.Raw)
 	}
 	if err != nil {
-		return fmt.Errorf("storing an answer: %w; free some space, or use --cache off", err)
+		return fmt.Errorf("storing an answer: %w; free some space, or use --cache read or off", err)
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func (c *Cached) keepBytes(ctx context.Context, id pack.Key, data []byte) error 
 		err = c.store.Put(id, packed)
 	}
 	if err != nil {
-		return fmt.Errorf("storing an answer: %w; free some space, or use --cache off", err)
+		return fmt.Errorf("storing an answer: %w; free some space, or use --cache read or off", err)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ func (c *Cached) KeepRun(plan fixtures.Hash, run string) error {
 		return nil
 	}
 	if err := c.store.Put(runKey(plan), []byte(run)); err != nil {
-		return fmt.Errorf("storing which run asked: %w; free some space, or use --cache off", err)
+		return fmt.Errorf("storing which run asked: %w; free some space, or use --cache read or off", err)
 	}
 	return nil
 }

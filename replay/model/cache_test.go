@@ -514,7 +514,7 @@ func TestAnAnswerThatCannotBeStored(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0].Error(), "--cache off") {
+	if len(warnings) != 1 || !strings.Contains(warnings[0].Error(), "--cache read or off") {
 		t.Errorf("warnings %v, want one", warnings)
 	}
 }

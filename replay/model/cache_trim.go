@@ -25,9 +25,12 @@ type CacheSize struct {
 
 // Trimmed is what a trim took out and left.
 type Trimmed struct {
-	Removed      int       `json:"removed"`
-	RemovedBytes int64     `json:"removed_bytes"`
-	Left         CacheSize `json:"left"`
+	Removed      int   `json:"removed"`
+	RemovedBytes int64 `json:"removed_bytes"`
+	// Held counts what had to go and stays: a night stores beside it, or the folder can't
+	// be written.
+	Held int       `json:"held"`
+	Left CacheSize `json:"left"`
 }
 
 // MeasureCache tells the size of the answer cache in dir; one that isn't there is empty.
@@ -46,7 +49,7 @@ func TrimCache(dir string, limits TrimLimits, now time.Time) (Trimmed, error) {
 	if err != nil {
 		return Trimmed{}, fmt.Errorf("trimming the answer cache: %w", err)
 	}
-	return Trimmed{t.Removed, t.RemovedBytes, sizeOf(dir, t.Left)}, nil
+	return Trimmed{t.Removed, t.RemovedBytes, t.Held, sizeOf(dir, t.Left)}, nil
 }
 
 func sizeOf(dir string, size pack.Size) CacheSize {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -323,8 +324,8 @@ func toWire(request *replay.Request, quirks Quirks) openai.ChatCompletionRequest
 // string because it was no JSON goes out as it came in.
 func argumentsText(raw json.RawMessage) string {
 	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
+	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
+		return cmp.Or(text, "{}") // a text of no JSON is what strict servers refuse
 	}
 	var compact bytes.Buffer
 	if json.Compact(&compact, raw) != nil {

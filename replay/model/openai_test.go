@@ -77,17 +77,11 @@ func TestWhatStandsOnTheWire(t *testing.T) {
 	wantMessages := []map[string]any{
 		{"role": "system", "content": "rules"},
 		{"role": "user", "content": "<go> & \"content\":"},
-		{"role": "assistant", "content": "", "tool_calls": []any{function("a", `{"content":"x","n":1}`), function("b", "no json {"), map[string]any{"id": "c", "type": "function", "function": map[string]any{"name": "read"}}}},
+		{"role": "assistant", "content": "", "tool_calls": []any{function("a", `{"content":"x","n":1}`), function("b", "no json {"), function("c", "{}")}},
 		{"role": "tool", "content": "", "tool_call_id": "a"},
 		{"role": "tool", "content": "text", "tool_call_id": "b"},
 	}
 	for i := range wantMessages {
-		if i == 2 { // whether an empty text of arguments is sent is the library's
-			call := messages[i]["tool_calls"].([]any)[2].(map[string]any)["function"].(map[string]any)
-			if call["arguments"] == "" {
-				delete(call, "arguments")
-			}
-		}
 		if !reflect.DeepEqual(messages[i], wantMessages[i]) {
 			t.Errorf("message %d is %v\nwant %v", i, messages[i], wantMessages[i])
 		}

@@ -437,3 +437,93 @@ func TestAStoreThatCannotBeWritten(t *testing.T) {
 		t.Errorf("a file in the folder's place: %v", err)
 	}
 }
+
+// Whichever segment the later of two blobs of one key lies in, it counts.
+func TestTheLaterBlobCounts(t *testing.T) {
+	dir := t.TempDir()
+	a, b := open(t, dir), open(t, dir)
+	put(t, a, 9, "makes the older segment")
+	put(t, b, 1, "old")
+	put(t, a, 1, "new")
+	want(t, b, 1, "old") // it has one, and does not look for others
+	want(t, open(t, dir), 1, "new")
+	put(t, b, 1, "newest")
+	want(t, open(t, dir), 1, "newest")
+	if err := errors.Join(a.Close(), b.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Trim(dir, Limits{MaxBytes: 1 << 20}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	want(t, open(t, dir), 1, "newest")
+}
+
+// A blob that is damaged is stored anew, though into an older segment than the damaged one.
+func TestDamageIsHealed(t *testing.T) {
+	dir := t.TempDir()
+	a, b := open(t, dir), open(t, dir)
+	put(t, a, 9, "makes the older segment")
+	put(t, b, 1, strings.Repeat("a long text ", 100))
+	name := b.own.name
+	if err := errors.Join(a.Close(), b.Close()); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, name)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)-3] ^= 1
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	held := open(t, dir) // keeps the newer segment, so that another is stored in
+	if _, err := held.Get(Key{1}); !errors.Is(err, ErrMissing) || !errors.Is(err, ErrDamaged) || held.Whole(Key{1}) || !held.Has(Key{1}) {
+		t.Errorf("damaged: %v", err)
+	}
+	put(t, held, 8, "takes the newer segment")
+	other := open(t, dir)
+	put(t, other, 1, "healed")
+	for range 2 {
+		want(t, open(t, dir), 1, "healed")
+	}
+}
+
+// What a store can't read or lock it leaves to others.
+func TestWhatIsNotOursIsPassedOver(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	put(t, s, 1, "mine")
+	name := s.own.name
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := filepath.Join(t.TempDir(), "made")
+	lock := filepath.Join(dir, name+lockSuffix)
+	if err := errors.Join(os.Remove(lock), os.Symlink(elsewhere, lock)); err != nil {
+		t.Skip("no links here: ", err)
+	}
+	again := open(t, dir)
+	want(t, again, 1, "mine")
+	put(t, again, 2, "beside it")
+	if len(segments(t, dir)) != 2 {
+		t.Error("a segment whose lock is a link was taken over")
+	}
+	if _, err := os.Lstat(elsewhere); err == nil {
+		t.Error("a link was followed")
+	}
+	trimmed, err := Trim(dir, Limits{MaxBytes: 1}, time.Now())
+	if err != nil || trimmed.Removed != 0 || trimmed.Held != 2 {
+		t.Errorf("%+v, %v", trimmed, err)
+	}
+	if os.Getuid() != 0 {
+		if err := os.Chmod(filepath.Join(dir, name), 0); err != nil {
+			t.Fatal(err)
+		}
+		theirs := open(t, dir)
+		want(t, theirs, 2, "beside it")
+		if _, err := theirs.Get(Key{1}); !errors.Is(err, ErrMissing) {
+			t.Errorf("a segment that may not be read: %v", err)
+		}
+	}
+}

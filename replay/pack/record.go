@@ -36,7 +36,7 @@ const (
 type head struct {
 	key    Key
 	length uint32 // of the blob's frame, in bytes
-	at     int64  // seconds since 1970
+	at     int64  // nanoseconds since 1970
 	hash   uint64 // of the blob's frame
 }
 

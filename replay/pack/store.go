@@ -20,8 +20,12 @@ import (
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
 
-// ErrMissing says that a store holds nothing under a key, or nothing whole.
-var ErrMissing = errors.New("not in the store")
+// ErrMissing says that a store holds nothing whole under a key; ErrDamaged is it, and says
+// that there was something.
+var (
+	ErrMissing = errors.New("not in the store")
+	ErrDamaged = fmt.Errorf("damaged, and so %w", ErrMissing)
+)
 
 // suffix ends the name of a segment; that of its lock has lockSuffix behind it.
 const (
@@ -80,7 +84,9 @@ type place struct {
 	offset  int64
 	length  uint32
 	hash    uint64
-	used    int64 // seconds since 1970
+	// stored and used are nanoseconds since 1970. Of two blobs of one key the one that was
+	// stored later counts, wherever it lies.
+	stored, used int64
 }
 
 // Open opens the store in dir, which is made with the first blob.
@@ -144,8 +150,8 @@ func (s *Store) list() error {
 			continue
 		}
 		file, err := os.Open(filepath.Join(s.dir, name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // trimmed meanwhile
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			continue // trimmed meanwhile; or somebody else's
 		}
 		if err != nil {
 			return err
@@ -179,7 +185,10 @@ func (s *Store) add(seg *segment, h head, offset int64) {
 		}
 		return
 	}
-	s.index[h.key] = place{seg, offset, h.length, h.hash, max(p.used, h.at)}
+	if known && h.at < p.stored {
+		return
+	}
+	s.index[h.key] = place{seg, offset, h.length, h.hash, h.at, max(p.used, h.at)}
 }
 
 // Get returns the blob of a key. The error is [ErrMissing] where there is none that is
@@ -192,9 +201,9 @@ func (s *Store) Get(key Key) ([]byte, error) {
 	if !ok {
 		return nil, ErrMissing
 	}
-	packed := make([]byte, p.length)
-	if _, err := p.segment.file.ReadAt(packed, p.offset); err != nil || xxh3.Hash(packed) != p.hash {
-		return nil, ErrMissing // damaged
+	packed, err := p.read()
+	if err != nil {
+		return nil, err
 	}
 	decoder, err := s.decoder()
 	if err != nil {
@@ -202,9 +211,18 @@ func (s *Store) Get(key Key) ([]byte, error) {
 	}
 	data, err := decoder.DecodeAll(packed, nil)
 	if err != nil {
-		return nil, ErrMissing
+		return nil, ErrDamaged
 	}
 	return data, nil
+}
+
+// read reads the frame of a blob.
+func (p *place) read() ([]byte, error) {
+	packed := make([]byte, p.length)
+	if _, err := p.segment.file.ReadAt(packed, p.offset); err != nil || xxh3.Hash(packed) != p.hash {
+		return nil, ErrDamaged
+	}
+	return packed, nil
 }
 
 // find looks a key up, and notes its use.
@@ -220,8 +238,8 @@ func (s *Store) find(key Key) (place, bool, error) {
 			return p, false, nil
 		}
 	}
-	if now := s.now(); s.options.Uses && now.Sub(time.Unix(p.used, 0)) > useNoted {
-		h := head{key: key, at: now.Unix()}
+	if now := s.now(); s.options.Uses && now.Sub(time.Unix(0, p.used)) > useNoted {
+		h := head{key: key, at: now.UnixNano()}
 		// Who may not write reads all the same; its use is noted for itself alone.
 		_, _ = s.append(h.append(nil))
 		p.used = h.at
@@ -243,7 +261,7 @@ func (s *Store) Put(key Key, data []byte) error {
 	if int64(len(packed)) > maxBlob {
 		return fmt.Errorf("storing %d bytes in %s: too large", len(data), s.dir)
 	}
-	h := head{key: key, length: uint32(len(packed)), at: s.now().Unix(), hash: xxh3.Hash(packed)}
+	h := head{key: key, length: uint32(len(packed)), at: s.now().UnixNano(), hash: xxh3.Hash(packed)}
 	h.append(record[:0])
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,6 +279,18 @@ func (s *Store) Has(key Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.index[key]
+	return ok
+}
+
+// Whole is Has for what can be read back.
+func (s *Store) Whole(key Key) bool {
+	s.mu.Lock()
+	p, ok := s.index[key]
+	s.mu.Unlock()
+	if ok {
+		_, err := p.read()
+		ok = err == nil
+	}
 	return ok
 }
 
@@ -344,6 +374,10 @@ func (s *Store) take() error {
 // not where somebody has it, or where it can't be written.
 func (s *Store) takeOver(seg *segment) (bool, error) {
 	path := filepath.Join(s.dir, seg.name)
+	// Opening a pipe would wait, and a link leads elsewhere.
+	if info, err := os.Lstat(path + lockSuffix); err == nil && !info.Mode().IsRegular() {
+		return false, nil
+	}
 	lock := flock.New(path + lockSuffix)
 	if locked, err := lock.TryLock(); err != nil || !locked {
 		return false, nil

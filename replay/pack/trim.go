@@ -42,7 +42,10 @@ type Size struct {
 type Trimmed struct {
 	Removed      int
 	RemovedBytes int64
-	Left         Size
+	// Held counts what had to go and stays: it lies where others store at the time, or where
+	// nothing can be written.
+	Held int
+	Left Size
 }
 
 // Measure tells the size of the store in dir; one that isn't there is empty.
@@ -58,7 +61,7 @@ func Measure(dir string) (Size, error) {
 func (s *Store) measure() (Size, error) {
 	size := Size{Entries: len(s.index)}
 	for _, p := range s.index {
-		used := time.Unix(p.used, 0).UTC()
+		used := time.Unix(0, p.used).UTC()
 		if size.Oldest == nil || used.Before(*size.Oldest) {
 			size.Oldest = &used
 		}
@@ -82,7 +85,14 @@ type entry struct {
 	place
 }
 
-func (e *entry) bytes() int64 { return headSize + int64(e.length) }
+// bytes is what the blob takes in a segment that holds nothing else of it.
+func (e *entry) bytes() int64 {
+	size := headSize + int64(e.length)
+	if e.used > e.stored {
+		size += headSize
+	}
+	return size
+}
 
 // Trim takes blobs out of the store in dir until it keeps to the limits. What lies in
 // segments that others append to at the time stays. Others may read meanwhile.
@@ -108,7 +118,7 @@ func trim(dir string, limits Limits, now time.Time) (t Trimmed, err error) {
 		free[seg] = taken
 	}
 	if err == nil {
-		t.Removed, err = s.drop(free, limits, now)
+		t.Removed, t.Held, err = s.drop(free, limits, now)
 	}
 	if err = errors.Join(err, s.Close()); err != nil {
 		return t, err
@@ -120,8 +130,8 @@ func trim(dir string, limits Limits, now time.Time) (t Trimmed, err error) {
 }
 
 // drop takes out what the limits say, of what lies in free segments, and returns how many
-// blobs that were.
-func (s *Store) drop(free map[*segment]bool, limits Limits, now time.Time) (int, error) {
+// blobs that were, and how many had to go and lie elsewhere.
+func (s *Store) drop(free map[*segment]bool, limits Limits, now time.Time) (removed, held int, err error) {
 	var total int64
 	spent := map[*segment]int64{} // what notes of use and blobs that were replaced take
 	for _, seg := range s.segments {
@@ -145,13 +155,16 @@ func (s *Store) drop(free map[*segment]bool, limits Limits, now time.Time) (int,
 			shrunk[seg] = true
 		}
 	}
-	removed := 0
 	stay := map[*segment][]entry{}
 	for _, e := range entries {
-		used := time.Unix(e.used, 0)
+		used := time.Unix(0, e.used)
 		old := limits.MaxAge > 0 && now.Sub(used) > limits.MaxAge
-		spared := !limits.Keep.IsZero() && !used.Before(limits.Keep.Truncate(time.Second))
-		if !old && !over() || spared || !free[e.segment] {
+		spared := !limits.Keep.IsZero() && !used.Before(limits.Keep)
+		goes := (old || over()) && !spared
+		if goes && !free[e.segment] {
+			held++
+		}
+		if !goes || !free[e.segment] {
 			stay[e.segment] = append(stay[e.segment], e)
 			continue
 		}
@@ -164,10 +177,10 @@ func (s *Store) drop(free map[*segment]bool, limits Limits, now time.Time) (int,
 	}
 	for seg := range shrunk {
 		if err := s.shrink(seg, stay[seg]); err != nil {
-			return removed, err
+			return removed, held, err
 		}
 	}
-	return removed, nil
+	return removed, held, nil
 }
 
 // shrink leaves of a segment what is to stay. It goes to a new one, so that who has the old
@@ -178,11 +191,15 @@ func (s *Store) shrink(seg *segment, stay []entry) error {
 	write := func(out io.Writer) error {
 		buffered := bufio.NewWriter(out)
 		for _, e := range stay {
-			record := make([]byte, e.bytes())
-			h := head{key: e.Key, length: e.length, at: e.used, hash: e.hash}
+			record := make([]byte, headSize+int(e.length), e.bytes())
+			h := head{key: e.Key, length: e.length, at: e.stored, hash: e.hash}
 			h.append(record[:0])
 			if _, err := seg.file.ReadAt(record[headSize:], e.offset); err != nil {
 				return err
+			}
+			if e.used > e.stored {
+				h = head{key: e.Key, at: e.used}
+				record = h.append(record)
 			}
 			if _, err := buffered.Write(record); err != nil {
 				return err
