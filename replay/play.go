@@ -189,7 +189,7 @@ func (p *player) compactOnce(ctx context.Context, index, point int, current []Co
 		BudgetTokens: record.Budget, Model: e.Settings.Model, Seed: e.Settings.Seed,
 		Replicate: p.episode.Replicate, PriorState: state, Recorded: recordedAt(st.recording, point),
 	}
-	out, err := p.arm.Compactor.Compact(ctx, request)
+	out, err := compactGuarded(ctx, p.arm.Compactor, request)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()

@@ -208,7 +208,7 @@ func (p *player) secondPass(ctx context.Context, request *CompactRequest, out *C
 	again.Compaction++
 	again.Messages, again.PriorState = out.Messages, out.State
 	again.BudgetTokens = budget(CountAll(p.engine.Counter, Texts(out.Messages)), p.stage.window)
-	second, err := p.arm.Compactor.Compact(ctx, &again)
+	second, err := compactGuarded(ctx, p.arm.Compactor, &again)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
