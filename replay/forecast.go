@@ -22,8 +22,9 @@ func (d Demand) Times(n int) Demand {
 }
 
 // Outlook is what is to be expected, and what it will be at most. The most holds for the
-// calls without exception; for tokens it holds as long as nothing that comes after the
-// fork is longer than the longest of its kind in the recording.
+// calls without exception; for tokens it holds as long as no model's answer is longer than
+// its [Bounds], and no tool's result and no user's message after the fork longer than the
+// longest message there in the recording.
 type Outlook struct {
 	Expected Demand `json:"expected"`
 	Most     Demand `json:"most"`
@@ -65,6 +66,22 @@ type Forecast struct {
 	Judge Outlook
 }
 
+// Bounds are the longest answers to be reckoned with, in tokens, from 1: what the models
+// are told where they are told, else [LongAnswer] and [LongJudgement], which are
+// assumptions.
+type Bounds struct {
+	Agent, Judge int
+	// AgentAssumed and JudgeAssumed say that nothing bounds those answers. What the
+	// recording has is reckoned with then, if it is longer.
+	AgentAssumed, JudgeAssumed bool
+}
+
+// The longest answers that are reckoned with where nothing bounds them, in tokens.
+const (
+	LongAnswer    = 1000
+	LongJudgement = 100
+)
+
 // What is assumed of texts that no recording has.
 const (
 	// assumedAnswer is the length of an agent's answer where the recording has none.
@@ -77,14 +94,15 @@ const (
 	summaryOverhead, summaryAnswer = 1200, 4000
 )
 
-// Forecast goes through the recording of a fixture as a play of it would. The error is
-// that of a recording that can't be read.
-func (e *Engine) Forecast(f *fixtures.Fixture) (*Forecast, error) {
+// Forecast goes through the recording of a fixture as a play of it would, with answers as
+// long as in the recording, and at most as long as the bounds. The error is that of a
+// recording that can't be read.
+func (e *Engine) Forecast(f *fixtures.Fixture, bounds Bounds) (*Forecast, error) {
 	st, err := e.stage(f)
 	if err != nil {
 		return nil, err
 	}
-	c := &forecaster{stage: st, settings: &e.Settings, counter: e.Counter}
+	c := &forecaster{stage: st, settings: &e.Settings, counter: e.Counter, bounds: bounds}
 	out := &Forecast{PrefixTokens: st.tokens, Window: st.window, Fits: st.fits(), Points: st.points, Fork: st.fork}
 	for _, tool := range st.recording.Header.Tools {
 		c.tools += c.counter.Count(fixtures.Message{Content: tool.Name + tool.Description + string(tool.Parameters)})
@@ -104,6 +122,7 @@ type forecaster struct {
 	stage    *staging
 	settings *Settings
 	counter  Counter
+	bounds   Bounds
 	tools    int // tokens of the tools' definitions, which go with each question to the agent
 }
 
@@ -129,8 +148,8 @@ func (c *forecaster) compactions(out *Forecast) int {
 				continue
 			}
 			// A compactor that gives nothing leaves the context as large as it was.
-			out.Judge.Expected = out.Judge.Expected.Plus(Demand{1, after + judgeOverhead, judgeAnswer})
-			out.Judge.Most = out.Judge.Most.Plus(Demand{2, 2 * (size + judgeOverhead), 2 * judgeAnswer})
+			out.Judge.Expected = out.Judge.Expected.Plus(Demand{1, after + judgeOverhead, min(judgeAnswer, c.bounds.Judge)})
+			out.Judge.Most = out.Judge.Most.Plus(Demand{2, 2 * (size + judgeOverhead), 2 * c.bounds.Judge})
 		}
 		size = max(after, system)
 	}
@@ -154,13 +173,19 @@ func (c *forecaster) agent(size int) Outlook {
 	if c.settings.Mode != StepByStep && st.userFirst && len(st.users) == 0 {
 		return Outlook{} // nothing is left to play
 	}
+	answer := func(tokens int) int { // as long as it may be
+		if c.bounds.AgentAssumed {
+			return tokens
+		}
+		return min(tokens, c.bounds.Agent)
+	}
 	var out Outlook
 	grown, longest, users, unanswered := size, assumedAnswer, 0, open(st.upTo(0, st.fork))
 	for _, m := range after {
 		tokens := c.counter.Count(m)
 		switch m.Role {
 		case fixtures.RoleAssistant:
-			out.Expected = out.Expected.Plus(Demand{1, grown + c.tools, tokens})
+			out.Expected = out.Expected.Plus(Demand{1, grown + c.tools, answer(tokens)})
 			unanswered = false
 		case fixtures.RoleUser:
 			users += tokens
@@ -172,11 +197,15 @@ func (c *forecaster) agent(size int) Outlook {
 		longest = max(longest, tokens)
 	}
 	if unanswered {
-		out.Expected = out.Expected.Plus(Demand{1, grown + c.tools, assumedAnswer})
+		out.Expected = out.Expected.Plus(Demand{1, grown + c.tools, answer(assumedAnswer)})
+	}
+	longestAnswer := c.bounds.Agent
+	if c.bounds.AgentAssumed {
+		longestAnswer = max(longestAnswer, longest)
 	}
 	if c.settings.Mode == StepByStep {
 		out.Most = out.Expected
-		out.Most.AnswerTokens = out.Expected.Calls * longest
+		out.Most.AnswerTokens = out.Expected.Calls * longestAnswer
 		return out
 	}
 	// Each question ends in a call, of which there are as many as the step limit, or in
@@ -185,10 +214,10 @@ func (c *forecaster) agent(size int) Outlook {
 	if st.userFirst {
 		calls-- // the user has spoken once before the first
 	}
-	out.Most.Calls, out.Most.AnswerTokens = calls, calls*longest
+	out.Most.Calls, out.Most.AnswerTokens = calls, calls*longestAnswer
 	for i := range calls {
 		// An answer and a result come on top of what was there.
-		most := size + users + 2*i*longest
+		most := size + users + i*(longestAnswer+longest)
 		if st.window > 0 {
 			most = min(most, st.window) // a context beyond it is not sent
 		}

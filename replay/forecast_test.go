@@ -28,13 +28,14 @@ func TestForecast(t *testing.T) {
 	f := &fixtures.Fixture{ConversationID: "f", Turns: 6, CompactionsExpected: 1, CompactAfter: []int{3}, MustSurvive: []fixtures.Item{
 		{ID: "a", Turn: 1}, {ID: "b", Turn: 3}, {ID: "c", Turn: 5},
 	}}
+	bounds := Bounds{Agent: LongAnswer, Judge: LongJudgement, AgentAssumed: true, JudgeAssumed: true}
 	forecast := func(mode Mode, window int, user *User) *Forecast {
 		t.Helper()
 		e := &Engine{
 			Settings: Settings{Window: window, StepLimit: 10, Mode: mode, SecondPass: true}, Counter: bytesCounter{}, User: user,
 			Recording: func(*fixtures.Fixture) (*fixtures.Recording, error) { return rec, nil },
 		}
-		got, err := e.Forecast(f)
+		got, err := e.Forecast(f, bounds)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,5 +77,26 @@ func TestForecast(t *testing.T) {
 	}
 	if small := forecast(ClosedLoop, 410, nil); small.Fits || small.Whole != (Outlook{}) {
 		t.Errorf("a prefix of 400 tokens is played in a window of 410: %+v", small.Whole)
+	}
+
+	// Each of the 11 answers may be as long as the bound, and each of the 4 of the judge.
+	if got.Whole.Most.AnswerTokens != 11*LongAnswer || got.Judge.Most.AnswerTokens != 4*LongJudgement {
+		t.Errorf("at most %d and %d tokens of answers", got.Whole.Most.AnswerTokens, got.Judge.Most.AnswerTokens)
+	}
+	bounds = Bounds{Agent: 5000, Judge: 700}
+	got = forecast(ClosedLoop, 1_000_000, nil)
+	if got.Whole.Most.AnswerTokens != 11*5000 || got.Judge.Most.AnswerTokens != 4*700 {
+		t.Errorf("bounded: at most %d and %d tokens of answers", got.Whole.Most.AnswerTokens, got.Judge.Most.AnswerTokens)
+	}
+	// Before each of the 11 questions come 400 tokens and the user's 40, and one answer and
+	// one result of 300 more than before the last: 55 of each in all.
+	if want := 11*440 + 55*(5000+300); got.Whole.Most.PromptTokens != want {
+		t.Errorf("bounded: at most %d tokens of prompts, want %d", got.Whole.Most.PromptTokens, want)
+	}
+	// A bound below what is recorded cuts the second answer.
+	bounds = Bounds{Agent: 250, Judge: 30}
+	got = forecast(ClosedLoop, 10_000, nil)
+	if got.Whole.Expected.AnswerTokens != 60+250 || got.Judge.Expected.AnswerTokens != 2*30 {
+		t.Errorf("bounded: %d and %d tokens of answers expected", got.Whole.Expected.AnswerTokens, got.Judge.Expected.AnswerTokens)
 	}
 }

@@ -130,6 +130,9 @@ func (d *doctor) look() error {
 	}
 	part := fixtures.Set{Fixtures: d.fixtures}
 	d.note(healthPass, "set", fmt.Sprintf("%s, version %s: %d fixtures, %d items, %d compaction decisions", d.set.Name, d.set.Version, len(d.fixtures), part.Items(), part.Decisions()), "")
+	if part.Items() == 0 {
+		d.note(healthWarn, "items", unannotated, unannotatedNext)
+	}
 	if !d.storage() {
 		return nil
 	}

@@ -35,6 +35,11 @@ type nightForecast struct {
 	// Asked is what is asked for, by purpose; Total is all of it.
 	Asked []purpose      `json:"asked"`
 	Total replay.Outlook `json:"total"`
+	// MostIf are the conditions under which no more is asked than said, in words: one for
+	// each model whose answers nothing bounds.
+	MostIf []string `json:"most_if"`
+	// Advice says how to do without them.
+	Advice string `json:"most_advice,omitempty"`
 	// Cost is null where a price is missing, with the reason beside it.
 	Cost       *costRange `json:"cost_usd"`
 	CostReason string     `json:"cost_reason,omitempty"`
@@ -48,7 +53,7 @@ type purpose struct {
 	replay.Outlook
 }
 
-// costRange is an amount of US dollars, as expected and at most.
+// costRange is an amount of US dollars, as expected and at most, under the forecast's conditions.
 type costRange struct {
 	Expected float64 `json:"expected"`
 	Most     float64 `json:"most"`
@@ -57,13 +62,13 @@ type costRange struct {
 // forecast goes through the night's fixtures and arms. The arms must have been made.
 func (n *night) forecast() (*nightForecast, error) {
 	engine := &replay.Engine{Settings: n.settings, Counter: n.counter, Recording: n.set.Recording, User: n.simulated()}
-	planned := max(1, n.replicates)
-	e := &nightForecast{Fixtures: len(n.fixtures), Replicates: planned, Episodes: len(n.fixtures) * len(n.arms) * planned, LeftOut: []string{}, Notes: []string{}}
+	planned, bounds := max(1, n.replicates), n.bounds()
+	e := &nightForecast{Fixtures: len(n.fixtures), Replicates: planned, Episodes: len(n.fixtures) * len(n.arms) * planned, LeftOut: []string{}, MostIf: []string{}, Notes: []string{}}
 	for _, arm := range n.arms {
 		e.Arms = append(e.Arms, arm.Name)
 	}
 	for _, f := range n.fixtures {
-		forecast, err := engine.Forecast(f)
+		forecast, err := engine.Forecast(f, bounds)
 		if err != nil {
 			return nil, fmt.Errorf("looking ahead at %s: %w", f.ConversationID, err)
 		}
@@ -74,10 +79,11 @@ func (n *night) forecast() (*nightForecast, error) {
 			e.LeftOut = append(e.LeftOut, f.ConversationID)
 		}
 		for i := range n.arms {
-			n.forecastArm(e, i, forecast, planned)
+			n.forecastArm(e, i, forecast, planned, bounds)
 		}
 	}
-	n.forecastControls(e)
+	n.forecastControls(e, bounds)
+	n.conditions(e, bounds)
 	n.notes(e)
 	if n.cacheMode() == model.CacheOnly {
 		for i := range e.Asked {
@@ -92,7 +98,7 @@ func (n *night) forecast() (*nightForecast, error) {
 }
 
 // forecastArm adds what one arm of one fixture asks.
-func (n *night) forecastArm(e *nightForecast, i int, forecast *replay.Forecast, planned int) {
+func (n *night) forecastArm(e *nightForecast, i int, forecast *replay.Forecast, planned int, bounds replay.Bounds) {
 	arm, info := n.arms[i], n.infos[i]
 	again := n.further(info.Role, planned)
 	plays := func(o replay.Outlook) replay.Outlook {
@@ -116,13 +122,17 @@ func (n *night) forecastArm(e *nightForecast, i int, forecast *replay.Forecast, 
 		// judge, whose answer is asked for again where it can't be read.
 		probes := len(replay.ProbeKinds()) * len(forecast.Points) * planned
 		size := forecast.PrefixTokens
+		answer, grade := bounds.Agent, bounds.Judge
+		if bounds.JudgeAssumed {
+			grade = max(grade, 2000)
+		}
 		e.add("rubric answer", n.settings.Model, replay.Outlook{
-			Expected: replay.Demand{Calls: probes, PromptTokens: probes * size / 2, AnswerTokens: probes * 200},
-			Most:     replay.Demand{Calls: probes, PromptTokens: probes * size, AnswerTokens: probes * 1000},
+			Expected: replay.Demand{Calls: probes, PromptTokens: probes * size / 2, AnswerTokens: probes * min(200, answer)},
+			Most:     replay.Demand{Calls: probes, PromptTokens: probes * size, AnswerTokens: probes * answer},
 		})
 		e.add("rubric grade", n.judgeAs, replay.Outlook{
-			Expected: replay.Demand{Calls: probes, PromptTokens: probes * size, AnswerTokens: probes * 600},
-			Most:     replay.Demand{Calls: 2 * probes, PromptTokens: 4 * probes * size, AnswerTokens: probes * 4000},
+			Expected: replay.Demand{Calls: probes, PromptTokens: probes * size, AnswerTokens: probes * min(600, grade)},
+			Most:     replay.Demand{Calls: 2 * probes, PromptTokens: 4 * probes * size, AnswerTokens: 2 * probes * grade},
 		})
 	}
 }
@@ -146,13 +156,65 @@ func (n *night) further(role string, planned int) int {
 }
 
 // forecastControls adds the questions that measure the judge: short ones, of each kind.
-func (n *night) forecastControls(e *nightForecast) {
+func (n *night) forecastControls(e *nightForecast, bounds replay.Bounds) {
 	const size, answer = 1000, 60
 	calls := n.config.controls() * len(replay.ControlKinds())
 	e.add("judge's controls", n.judgeAs, replay.Outlook{
-		Expected: replay.Demand{Calls: calls, PromptTokens: calls * size, AnswerTokens: calls * answer},
-		Most:     replay.Demand{Calls: 2 * calls, PromptTokens: 4 * calls * size, AnswerTokens: 2 * calls * answer},
+		Expected: replay.Demand{Calls: calls, PromptTokens: calls * size, AnswerTokens: calls * min(answer, bounds.Judge)},
+		Most:     replay.Demand{Calls: 2 * calls, PromptTokens: 4 * calls * size, AnswerTokens: 2 * calls * bounds.Judge},
 	})
+}
+
+// bounds are the longest answers of agent and judge: what their providers are told.
+func (n *night) bounds() replay.Bounds {
+	agent := answerBound(n.endpoint, n.settings.Model, int(n.config.Agent.MaxTokens))
+	judge := answerBound(n.judgeAt, n.judgeAs, int(n.config.Judge.MaxTokens))
+	return replay.Bounds{
+		Agent: cmp.Or(agent, replay.LongAnswer), AgentAssumed: agent == 0,
+		Judge: cmp.Or(judge, replay.LongJudgement), JudgeAssumed: judge == 0,
+	}
+}
+
+// answerBound is the bound that goes with each question to a model, 0 where none does.
+func answerBound(at model.Endpoint, name string, configured int) int {
+	switch {
+	case at.Anthropic != nil:
+		return cmp.Or(at.Anthropic.MaxTokens, model.DefaultAnthropicTokens)
+	case at.QuirksOf(name).MaxTokens == model.Omit:
+		return 0
+	}
+	return configured
+}
+
+// conditions says under which conditions no more is asked than the forecast says.
+func (n *night) conditions(e *nightForecast, bounds replay.Bounds) {
+	if n.offline {
+		return // its answers are short, and cost nothing
+	}
+	var keys []string
+	if bounds.AgentAssumed {
+		e.MostIf = append(e.MostIf, fmt.Sprintf("no answer of the agent is longer than %d tokens", bounds.Agent))
+		keys = append(keys, "agent.max_tokens")
+	}
+	if bounds.JudgeAssumed {
+		e.MostIf = append(e.MostIf, fmt.Sprintf("no answer of the judge is longer than %d tokens", bounds.Judge))
+		keys = append(keys, "judge.max_tokens")
+	}
+	if len(keys) > 0 {
+		e.Advice = "set " + strings.Join(keys, " and ") + " to bound that"
+	}
+	if n.user != nil {
+		e.MostIf = append(e.MostIf, "no message of the simulated user is longer than twice the recorded one")
+	}
+}
+
+// condition is the conditions in one sentence with what to do, empty where there is none.
+func (e *nightForecast) condition() string {
+	text := strings.Join(e.MostIf, ", and ")
+	if text == "" || e.Advice == "" {
+		return text
+	}
+	return text + "; " + e.Advice
 }
 
 // compactorModel is the model that a compactor is known to ask, or empty.
@@ -183,6 +245,7 @@ func (n *night) notes(e *nightForecast) {
 		e.Notes = append(e.Notes, "answers that are stored already are not asked for again; the control's always are")
 	}
 	e.Notes = append(e.Notes, "expected: the agent takes as many turns as the recorded one, every item is put to the judge, nothing is played again; an item found letter for letter needs no judge, and arms with equal contexts share their answers")
+	e.Notes = append(e.Notes, "the bound of tokens: no result of a tool is longer than the longest message after the fork in the recording, or than 200 tokens")
 	if n.offline {
 		e.Notes = append(e.Notes, "the embedded offline provider answers: it costs nothing")
 	} else if !n.counter.Exact {
@@ -262,7 +325,11 @@ func (n *night) printForecast(out io.Writer, e *nightForecast) error {
 		fmt.Fprintf(out, "  %d do not fit the window whole and have no accepted trace, so that they are left out: %s\n", len(e.LeftOut), strings.Join(e.LeftOut, ", "))
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "for\tmodel\tcalls\tat most\tprompt tokens\tat most\tanswer tokens\tat most\t")
+	most := "at most"
+	if len(e.MostIf) > 0 {
+		most = "up to*"
+	}
+	fmt.Fprintf(w, "for\tmodel\tcalls\tat most\tprompt tokens\t%s\tanswer tokens\t%s\t\n", most, most)
 	row := func(what, name string, o replay.Outlook) {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t\n", what, name, o.Expected.Calls, o.Most.Calls,
 			grouped(o.Expected.PromptTokens), grouped(o.Most.PromptTokens), grouped(o.Expected.AnswerTokens), grouped(o.Most.AnswerTokens))
@@ -273,6 +340,9 @@ func (n *night) printForecast(out io.Writer, e *nightForecast) error {
 	row("all", "", e.Total)
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	if text := e.condition(); text != "" {
+		fmt.Fprintf(out, "  (* if %s)\n", text)
 	}
 	fmt.Fprintf(out, "  money: %s\n", n.moneyText(e))
 	for _, note := range e.Notes {
@@ -287,6 +357,9 @@ func (n *night) moneyText(e *nightForecast) string {
 		return "unknown: " + e.CostReason + "; add it to prices in the config, in US dollars a million tokens"
 	}
 	text := fmt.Sprintf("%.2f US dollars expected, %.2f at most", e.Cost.Expected, e.Cost.Most)
+	if condition := e.condition(); condition != "" {
+		text = fmt.Sprintf("%.2f US dollars expected, up to %.2f if %s", e.Cost.Expected, e.Cost.Most, condition)
+	}
 	if limit := n.config.Limits.MaxCostUSD; limit > 0 {
 		text += fmt.Sprintf("; limits.max_cost_usd stops the night at %.2f", limit)
 	}

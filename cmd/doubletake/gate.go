@@ -86,6 +86,7 @@ func runGate(c *cli.Context) error {
 			gates = append(slices.Clone(reviewed.AtWorst.Gates), gates[len(found.Report.Gates):]...)
 		}
 	}
+	sayUnannotated(c, found.Report.Set.Items)
 	sayUnmeasured(c, found.Report.Unmeasured(gates))
 	addSummary(c, found)
 	if c.Bool("json") {
@@ -149,6 +150,19 @@ func gateResult(r *analysis.Report, gates []analysis.Gate, strict bool) (string,
 func sayUnmeasured(c *cli.Context, rows []analysis.Gate) {
 	for _, g := range rows {
 		fmt.Fprintf(report.Printable(c.App.ErrWriter), "warning: the floor of %s holds nothing: %s; --strict ends with %d\n", g.Name, g.Reason, exitInconclusive)
+	}
+}
+
+// What is said where there is no item.
+const (
+	unannotated     = "nothing is annotated: the fixtures have 0 items, so that no floor of a class holds anything"
+	unannotatedNext = "doubletake fixtures propose RECORDING finds what binds later turns, doubletake fixtures annotate RECORDING confirms it"
+)
+
+// sayUnannotated warns of fixtures that have no item among them.
+func sayUnannotated(c *cli.Context, items int) {
+	if items == 0 {
+		fmt.Fprintf(report.Printable(c.App.ErrWriter), "warning: %s; %s\n", unannotated, unannotatedNext)
 	}
 }
 

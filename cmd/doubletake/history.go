@@ -65,6 +65,9 @@ func runHistory(c *cli.Context) error {
 			return err
 		}
 	}
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return usageError("there is no folder %s here: name the folder of your runs, as in doubletake history nights; doubletake nightly makes a run below runs, or where --out says", dir)
+	}
 	h, err := history.Read(dir, history.Options{Recompute: c.Bool("recompute"), Last: c.Int("last")})
 	if errors.Is(err, history.ErrNoRun) || errors.Is(err, os.ErrNotExist) {
 		return usageError("%w", err)

@@ -35,7 +35,7 @@ goes through a temporary file in TMPDIR (else /var/tmp).
    doubletake compare --set mine none recorded`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "out", Usage: "write the recordings to `DIR`", EnvVars: twin("out")},
-			&cli.StringFlag{Name: "format", Usage: "auto, or one of " + strings.Join(recording.FormatNames(), ", "), Value: recording.Auto, EnvVars: twin("format")},
+			&cli.StringFlag{Name: "format", Usage: "auto, or one of " + strings.Join(recording.FormatNames(), ", "), Value: recording.Auto, EnvVars: twin("import-format")},
 			&cli.StringFlag{Name: "fixtures", Usage: "draft fixtures: auto (for recordings with compactions), all or none", Value: "auto", EnvVars: twin("fixtures")},
 			&cli.BoolFlag{Name: "no-redact", Usage: "leave credentials, e-mail addresses and home folders as they are", EnvVars: twin("no-redact")},
 			&cli.BoolFlag{Name: "rules", Usage: "list what is taken out, and read nothing", EnvVars: twin("rules")},

@@ -27,7 +27,8 @@ func initCommand() *cli.Command {
 		Description: `Writes into DIR, or here, and overwrites nothing. With --from the fixture is cut from a
 session file of your agent, of any format that import reads: what seems to bind later turns
 is put before you, at most ten times, yes or no. --yes asks nothing and takes what scores
-highest as proposals, which the fixture says.
+highest as proposals, which the fixture says; so does an input that ends before the first
+answer, as in a script.
 
    doubletake init
    doubletake init --from ~/.claude/projects/app/0f3c.jsonl
@@ -49,6 +50,9 @@ const (
 	schemaFile    = ".doubletake/config.schema.json"
 	workflowFile  = ".github/workflows/doubletake.yml"
 	gitignoreFile = ".gitignore"
+
+	// lockSuffix ends the name of a log's lock, which lies beside it.
+	lockSuffix = ".lock"
 )
 
 // suite is what init writes, and what it wrote so far.
@@ -75,7 +79,7 @@ func runInit(c *cli.Context) error {
 		return err
 	}
 	if err := s.write(); err != nil {
-		return errors.Join(err, s.undo())
+		return errors.Join(err, s.undo(0))
 	}
 	return s.print()
 }
@@ -131,6 +135,7 @@ func (s *suite) write() error {
 	}{{"compact.py", "compact.py", 0o755}, {"compact.sh", "compact.sh", 0o755}, {"workflow.yml", workflowFile, 0o644}, {"gitignore", gitignoreFile, 0o644}} {
 		data, err := starter.Read(copied.from)
 		if err == nil {
+			data = bytes.ReplaceAll(data, []byte("@VERSION@"), []byte(version))
 			err = s.file(copied.to, data, copied.mode)
 		}
 		if err != nil {
@@ -186,14 +191,16 @@ func (s *suite) folder(path string) error {
 	return nil
 }
 
-// undo takes away what was made, so that the same command can be given again.
-func (s *suite) undo() error {
+// undo takes away what was made after the first so many files and folders: all of it with
+// 0, so that the same command can be given again.
+func (s *suite) undo(from int) error {
 	var faults []error
-	for i := len(s.made) - 1; i >= 0; i-- {
+	for i := len(s.made) - 1; i >= from; i-- {
 		if err := os.Remove(s.made[i]); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			faults = append(faults, fmt.Errorf("taking away what was begun: %w", err))
 		}
 	}
+	s.made = s.made[:from]
 	return errors.Join(faults...)
 }
 
@@ -256,14 +263,14 @@ func (s *suite) verify() error {
 func (s *suite) print() error {
 	out := report.Printable(s.cli.App.Writer)
 	for _, path := range s.made {
-		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() && !strings.HasSuffix(path, lockSuffix) {
 			fmt.Fprintf(out, "wrote %s\n", path)
 		}
 	}
 	for _, path := range s.kept {
 		fmt.Fprintf(out, "kept  %s, which was there", path)
 		if filepath.Base(path) == gitignoreFile {
-			fmt.Fprint(out, "; it should have the lines /runs/, /.doubletake/cache/ and .env")
+			fmt.Fprint(out, "; it should have the lines /runs/, /.doubletake/cache/ and .env, and a line for each folder that --out names")
 		}
 		fmt.Fprintln(out)
 	}

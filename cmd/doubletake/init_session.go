@@ -272,6 +272,7 @@ func (s *suite) items(base *fixtures.Fixture, rec *fixtures.Recording) (*fixture
 	if s.cli.Bool("yes") {
 		return s.proposed(base, rec, proposals, path)
 	}
+	before := len(s.made)
 	log := s.path(starterSet + "/" + annotationsDir + "/" + base.ConversationID + ".jsonl")
 	if err := s.folder(filepath.Dir(log)); err != nil {
 		return nil, err
@@ -280,8 +281,15 @@ func (s *suite) items(base *fixtures.Fixture, rec *fixtures.Recording) (*fixture
 	if err != nil {
 		return nil, err
 	}
-	s.made = append(s.made, log)
+	s.made = append(s.made, log+lockSuffix, log)
 	err = s.ask(session, rec)
+	if errors.Is(err, errNobody) {
+		fmt.Fprintln(s.cli.App.ErrWriter, "nobody answers here (the input is at its end): going on as with --yes")
+		if err := errors.Join(session.Close(), s.undo(before)); err != nil {
+			return nil, err
+		}
+		return s.proposed(base, rec, proposals, path)
+	}
 	if err := errors.Join(err, session.Close()); err != nil {
 		return nil, err
 	}
@@ -292,19 +300,27 @@ func (s *suite) items(base *fixtures.Fixture, rec *fixtures.Recording) (*fixture
 	return f, nil
 }
 
+// errNobody is where the input is at its end before the first answer.
+var errNobody = errors.New("nobody answers")
+
 // ask puts one step after the other before the person, until all is decided or enough is
-// said.
+// said. It is errNobody where there is no terminal, and no answer at all.
 func (s *suite) ask(session *annotate.Session, rec *fixtures.Recording) error {
 	a := annotation{out: report.Printable(s.cli.App.ErrWriter), rec: rec, session: session}
+	answered := s.keys.terminal >= 0
 	for step := session.Next(); step != nil; step = session.Next() {
 		a.show(step, 1)
 		key, err := s.keys.one("does it bind later turns? [y]es [n]o [q]uit asking: ")
 		if errors.Is(err, io.EOF) {
+			if !answered {
+				return errNobody
+			}
 			return nil
 		}
 		if err != nil {
 			return err
 		}
+		answered = true
 		switch key {
 		case 'y', 'Y':
 			err = session.Confirm(step, step.Proposal.Item)

@@ -33,10 +33,10 @@ func (k *keys) one(prompt string) (rune, error) {
 	fmt.Fprint(k.out, prompt)
 	if k.terminal < 0 {
 		line, err := k.read()
+		fmt.Fprintln(k.out)
 		if err != nil {
 			return 0, err
 		}
-		fmt.Fprintln(k.out)
 		for _, r := range strings.TrimSpace(line) {
 			return r, nil
 		}

@@ -193,6 +193,8 @@ func (n *night) load() (err error) {
 	if err := n.permit(); err != nil {
 		return err
 	}
+	part := fixtures.Set{Fixtures: n.fixtures}
+	sayUnannotated(n.cli, part.Items())
 	n.verdict = n.config.analysis()
 	if n.cli.IsSet("stop") {
 		if n.verdict.Stop, err = analysis.ParseStop(n.cli.String("stop")); err != nil {
@@ -340,6 +342,7 @@ func (n *night) opener(counted, dir string, mode model.CacheMode) (func(model.En
 		}
 		n.sayLearnt(client)
 		paid := model.NewBudgeted(model.NewLimited(client, limit(at), n.counter), n.budget, n.config.Prices)
+		paid.Free = strings.HasPrefix(at.Identity, replay.OfflineIdentity)
 		cached, err := n.openCached(paid, client.Identity(), dir, mode)
 		if err != nil {
 			return nil, err
@@ -644,7 +647,11 @@ func (n *night) report(dir string) (*analysis.Night, error) {
 		if n.offline && !found.Report.Judge.Trusted && found.Report.Judge.Accuracy != nil {
 			fmt.Fprintf(n.cli.App.ErrWriter, "the embedded judge goes by words alone and cannot read these conversations well enough: name a model (agent.model and judge.model in %s)\n", configFile)
 		}
-		fmt.Fprintf(n.cli.App.ErrWriter, "next: doubletake review list %s\n", dir)
+		next := "review list" // whose verdicts are awaited
+		if len(found.Queue) == 0 {
+			next = "report" // nothing is to be decided
+		}
+		fmt.Fprintf(n.cli.App.ErrWriter, "next: doubletake %s %s\n", next, shellWord(dir))
 	}
 	return found, err
 }

@@ -34,11 +34,11 @@ Exit code 1: worse by more than chance. 3: too many rows without a partner or an
    doubletake test base.csv candidate.csv --json
    doubletake test night night --baseline-arm ledger --arm summarize`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Usage: "auto, promptfoo, inspect, lm-eval, csv or run; `FORMAT` of both files", Value: string(outcomes.Auto), EnvVars: twin("format")},
+			&cli.StringFlag{Name: "format", Usage: "auto, promptfoo, inspect, lm-eval, csv or run; `FORMAT` of both files", Value: string(outcomes.Auto), EnvVars: twin("test-format")},
 			stringFlag("metric", "take the outcome from the scorer, metric or column `NAME`"),
 			stringFlag("filter", "take the answers of lm-eval's filter `NAME`"),
 			stringFlag("column", "take the rows of promptfoo's provider or prompt `NAME`"),
-			stringFlag("cluster", "rows with the same `FIELD` of their metadata, vars, document or table are one session"),
+			&cli.StringFlag{Name: "cluster", Usage: "rows with the same `FIELD` of their metadata, vars, document or table are one session", EnvVars: twin("test-cluster")},
 			&cli.Float64Flag{Name: "threshold", Usage: "a row passes from the score `X` on; without it a score is 0 or 1", EnvVars: twin("threshold")},
 			stringFlag("arm", "the arm `NAME` of run directories; default: the candidate"),
 			stringFlag("baseline-arm", "the arm `NAME` of the first run directory; default: --arm"),

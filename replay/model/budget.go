@@ -88,12 +88,14 @@ type Budgeted struct {
 	model  replay.Model
 	budget *Budget
 	prices map[string]Price
+	// Free says that a model without a price costs nothing, as on the embedded provider.
+	Free bool
 }
 
 // NewBudgeted wraps a model with the prices by model name. Answers of a model without
-// a price have no cost and take no money from the budget.
+// a price have no cost that is known and take no money from the budget.
 func NewBudgeted(model replay.Model, budget *Budget, prices map[string]Price) *Budgeted {
-	return &Budgeted{model, budget, prices}
+	return &Budgeted{model: model, budget: budget, prices: prices}
 }
 
 // Complete asks unless the budget is spent.
@@ -107,7 +109,7 @@ func (b *Budgeted) Complete(ctx context.Context, request *replay.Request) (*repl
 	}
 	b.budget.SpendTokens(reply.Usage.Total())
 	price, known := b.prices[request.Model]
-	if !known {
+	if !known && !b.Free {
 		return reply, nil
 	}
 	cost := price.Cost(reply.Usage)

@@ -67,3 +67,16 @@ func TestTokensEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestFree asks models of an endpoint that costs nothing: a cost of zero is known, and a
+// price that was given all the same counts.
+func TestFree(t *testing.T) {
+	m := NewBudgeted(fixedUsage{PromptTokens: 10_000}, NewBudget(0), map[string]Price{"priced": {Input: 1}})
+	m.Free = true
+	for name, want := range map[string]float64{"other": 0, "priced": 0.01} {
+		reply, err := m.Complete(t.Context(), &replay.Request{Model: name})
+		if err != nil || reply.CostUSD == nil || *reply.CostUSD != want {
+			t.Errorf("%s: %+v, %v; want a cost of %v", name, reply, err, want)
+		}
+	}
+}
