@@ -27,6 +27,7 @@ type Style struct {
 // Text writes a history for a person: each lineage with what sets it apart, a row a
 // night, and a sparkline a value.
 func Text(out io.Writer, h *History, style Style) error {
+	terminal := style.Width
 	if style.Width <= 0 {
 		style.Width = report.DefaultWidth
 	}
@@ -37,7 +38,7 @@ func Text(out io.Writer, h *History, style Style) error {
 		}
 		t.lineage(i, &h.Lineages[i])
 	}
-	_, err := io.WriteString(out, t.out.String())
+	_, err := io.WriteString(out, report.Fold(t.out.String(), terminal))
 	return err
 }
 

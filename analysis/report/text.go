@@ -33,6 +33,7 @@ type textReport struct {
 // Text writes the report for a person: the verdict, the conversations that
 // disagree, the items, the test, the cost, and last the task success.
 func Text(out io.Writer, r *analysis.Report, style Style) error {
+	terminal := style.Width
 	if style.Width <= 0 {
 		style.Width = DefaultWidth
 	}
@@ -54,7 +55,7 @@ func Text(out io.Writer, r *analysis.Report, style Style) error {
 	t.cost()
 	t.notes()
 	t.success()
-	_, err := io.WriteString(out, t.out.String())
+	_, err := io.WriteString(out, Fold(t.out.String(), terminal))
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/urfave/cli/v2"
@@ -101,7 +102,8 @@ func runGate(c *cli.Context) error {
 			return err
 		}
 	} else {
-		err := printOnCI(c, found, c.String("set"), func(out io.Writer) error {
+		err := printOnCI(c, found, c.String("set"), func(printed io.Writer) error {
+			out := new(strings.Builder)
 			printGates(out, gates, against, result)
 			if reviewed != nil {
 				fmt.Fprintln(out, "review:")
@@ -110,7 +112,8 @@ func runGate(c *cli.Context) error {
 				}
 				fmt.Fprintf(out, "gate after review (%d of %d decided, the rest at their worst): %s\n", reviewed.Decided, reviewed.Queue, after)
 			}
-			return nil
+			_, err := io.WriteString(printed, report.Fold(out.String(), terminalStyle(c).Width))
+			return err
 		})
 		if err != nil {
 			return err
