@@ -304,7 +304,7 @@ func (s *Store) Sync() error {
 		return nil
 	}
 	// A second handle: the store may let go of its own meanwhile.
-	if err := fixtures.SyncFiles(s.dir, []string{filepath.Join(s.dir, own.name)}); err != nil {
+	if err := fixtures.SyncFile(filepath.Join(s.dir, own.name)); err != nil {
 		s.mu.Lock()
 		s.unsynced = true
 		s.mu.Unlock()
