@@ -113,11 +113,17 @@ func (c *Cluster) putBlob(ctx context.Context, hash string, data func() ([]byte,
 
 // blob is what putBlob stored.
 func (c *Cluster) blob(ctx context.Context, hash string) ([]byte, error) {
-	data, revision, err := c.get(ctx, c.data, blobKey(hash))
-	if err == nil && revision == 0 {
-		err = fmt.Errorf("the cluster holds no blob %s any more", hash)
+	// A replica may answer that has not heard yet of what another one has acknowledged.
+	const longest = 2 * time.Second
+	for pause := 50 * time.Millisecond; ; pause *= 2 {
+		data, revision, err := c.get(ctx, c.data, blobKey(hash))
+		if err != nil || revision != 0 {
+			return data, err
+		}
+		if pause > longest || !sleep(ctx, pause) {
+			return nil, fmt.Errorf("the cluster holds no blob %s any more", hash)
+		}
 	}
-	return data, err
 }
 
 // keys lists the keys of a bucket that a pattern fits.
