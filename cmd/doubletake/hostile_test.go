@@ -26,6 +26,9 @@ import (
 const (
 	hostileTries  = 3
 	hostileResets = 1
+	// cutOff is what is said of a try whose connection ended before the provider could be
+	// hostile, which a busy machine brings about at times.
+	cutOff = "reaching the provider"
 )
 
 // hostile is a provider that treats the conversations of some fixtures badly, every time,
@@ -232,7 +235,7 @@ func TestNightAgainstAHostileProvider(t *testing.T) {
 			t.Errorf("%s is %s (%s), and %s with a sound provider", pair.ConversationID, pair.Cell, pair.Reason, want[id].Cell)
 		case bad && pair.Cell.Scored():
 			t.Errorf("%s has an outcome, %s, although nothing was answered", pair.ConversationID, pair.Cell)
-		case bad && want[id].Cell.Scored() && !strings.Contains(reasons[id], treatment.reason):
+		case bad && want[id].Cell.Scored() && !strings.Contains(reasons[id], treatment.reason) && !strings.Contains(reasons[id], cutOff):
 			t.Errorf("%s: reason %q, want one with %q", pair.ConversationID, reasons[id], treatment.reason)
 		}
 	}
