@@ -33,8 +33,9 @@ func Judge(f *fixtures.Fixture, episode, reference *replay.Episode) Outcome {
 	}
 	conduct := f.Canonicalise(episode.Conduct())
 	out.Answer, out.Reason = fixtures.Pass, ""
-	for _, check := range Checks(f) {
-		result := check.Evaluate(conduct, expected)
+	checks := Checks(f)
+	for i := range checks {
+		result := f.Evaluate(&checks[i], conduct, expected)
 		out.Checks = append(out.Checks, result)
 		switch {
 		case result.Answer == fixtures.Fail:

@@ -2,12 +2,13 @@ package replay
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"sync"
+
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
@@ -231,7 +232,7 @@ func ReadJournal[T any](path string) (records []T, damaged int, err error) {
 		}
 		body := openLine(line)
 		var record T
-		if body == nil || json.Unmarshal(body, &record) != nil {
+		if body == nil || jsonv1.Unmarshal(body, &record) != nil {
 			damaged++
 			continue
 		}

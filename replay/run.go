@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	jsonv1 "github.com/go-json-experiment/json/v1"
 	"github.com/gofrs/flock"
 	"golang.org/x/sync/errgroup"
 
@@ -724,6 +725,7 @@ func readFixtures(path string) ([]*fixtures.Fixture, error) {
 	for {
 		line, err := lines.Next()
 		if err == io.EOF {
+			fixtures.Share(list)
 			return list, nil
 		}
 		if err != nil {
@@ -734,7 +736,7 @@ func readFixtures(path string) ([]*fixtures.Fixture, error) {
 			return nil, &fixtures.SyntaxError{File: path, Line: lines.Line(), Err: errors.New("this line was changed since the run: its checksum does not fit")}
 		}
 		var stored storedFixture
-		if err := json.Unmarshal(body, &stored); err != nil {
+		if err := jsonv1.Unmarshal(body, &stored); err != nil {
 			return nil, &fixtures.SyntaxError{File: path, Line: lines.Line(), Err: err}
 		}
 		if stored.Fixture == nil {
