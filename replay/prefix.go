@@ -2,6 +2,8 @@ package replay
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
@@ -105,7 +107,7 @@ func (s *staging) numbered(from, to int) []CompactMessage {
 	start, end := s.bounds(from, to)
 	out := make([]CompactMessage, 0, end-start)
 	for i := start; i < end; i++ {
-		out = append(out, CompactMessage{ID: fmt.Sprintf("m%d", i+1), Message: s.body[i]})
+		out = append(out, CompactMessage{ID: "m" + strconv.Itoa(i+1), Message: s.body[i]})
 	}
 	return out
 }
@@ -137,6 +139,13 @@ func answerCalls(messages []fixtures.Message) []fixtures.Message {
 		if m.Role == fixtures.RoleTool {
 			answered[m.ToolCallID] = true
 		}
+	}
+	whole := true
+	for i := range messages {
+		whole = whole && !slices.ContainsFunc(messages[i].ToolCalls, func(call fixtures.ToolCall) bool { return !answered[call.ID] })
+	}
+	if whole {
+		return slices.Clip(messages)
 	}
 	var out []fixtures.Message
 	var open []fixtures.Message

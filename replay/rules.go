@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/abadojack/whatlanggo"
 
@@ -151,18 +152,30 @@ func lostUnsummarised(input []CompactMessage, out *Compaction) (counter string, 
 // changedRole names the first message that came back in another role.
 func changedRole(input, output []CompactMessage) string {
 	const telling = 20 // characters, so that an "ok" of both speakers is no finding
-	byID, byText := map[string]string{}, map[string][]string{}
-	for _, m := range input {
-		byID[m.ID] = m.Role
-		if text := strings.TrimSpace(m.Content); len(text) >= telling {
-			byText[text] = append(byText[text], m.Role)
-		}
+	byID := make(map[string]*CompactMessage, len(input))
+	for i := range input {
+		byID[input[i].ID] = &input[i]
 	}
-	for _, m := range output {
-		if role, ok := byID[m.ID]; ok && role != m.Role {
-			return fmt.Sprintf("message %s was of the %s and came back as of the %s: %.80q", m.ID, role, m.Role, m.Content)
+	// Most of what comes back is what it was, and then nobody need look for its text.
+	byText := sync.OnceValue(func() map[string][]string {
+		roles := map[string][]string{}
+		for i := range input {
+			if text := strings.TrimSpace(input[i].Content); len(text) >= telling {
+				roles[text] = append(roles[text], input[i].Role)
+			}
 		}
-		roles := byText[strings.TrimSpace(m.Content)]
+		return roles
+	})
+	for i := range output {
+		m := &output[i]
+		was := byID[m.ID]
+		switch {
+		case was != nil && was.Role != m.Role:
+			return fmt.Sprintf("message %s was of the %s and came back as of the %s: %.80q", m.ID, was.Role, m.Role, m.Content)
+		case was != nil && was.Content == m.Content:
+			continue
+		}
+		roles := byText()[strings.TrimSpace(m.Content)]
 		if len(roles) > 0 && !slices.Contains(roles, m.Role) {
 			return fmt.Sprintf("what the %s said came back as of the %s: %.80q", roles[0], m.Role, m.Content)
 		}

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -128,18 +129,23 @@ func (s *speech) wrote(what wording) bool {
 
 // anew lists the messages of an output that were no messages of the input.
 func (s *speech) anew(output []CompactMessage) []*CompactMessage {
-	ids, texts := map[string]bool{}, map[string]bool{}
+	ids := make(map[string]bool, len(s.messages))
 	for i := range s.messages {
 		ids[s.messages[i].ID] = true
-		texts[s.messages[i].Role+"\x00"+strings.TrimSpace(s.messages[i].Content)] = true
 	}
 	var list []*CompactMessage
 	for i := range output {
 		m := &output[i]
-		if m.Content == "" || m.Role == fixtures.RoleTool || ids[m.ID] || texts[m.Role+"\x00"+strings.TrimSpace(m.Content)] {
-			continue
+		if m.Content != "" && m.Role != fixtures.RoleTool && !ids[m.ID] {
+			list = append(list, m)
 		}
-		list = append(list, m)
 	}
-	return list
+	if len(list) == 0 {
+		return nil
+	}
+	texts := make(map[string]bool, len(s.messages))
+	for i := range s.messages {
+		texts[s.messages[i].Role+"\x00"+strings.TrimSpace(s.messages[i].Content)] = true
+	}
+	return slices.DeleteFunc(list, func(m *CompactMessage) bool { return texts[m.Role+"\x00"+strings.TrimSpace(m.Content)] })
 }

@@ -56,7 +56,7 @@ type power struct {
 type powerAt struct{ lossRate, power float64 }
 
 // curvePoints is how many points a curve has.
-const curvePoints = 161
+const curvePoints = 81
 
 func (w *power) compute() error {
 	d := w.data

@@ -196,7 +196,7 @@ func explainAnthropic(err error) error {
 }
 
 func (c *Anthropic) once(ctx context.Context, params anthropic.MessageNewParams, request *replay.Request, said *dialogue) (*replay.Reply, error) {
-	late := errUnanswered{fmt.Errorf("no answer within %s", c.endpoint.Timeout)}
+	late := errUnanswered{lateError(c.endpoint.Timeout)}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.endpoint.Timeout, late)
 	defer cancel()
 	began := time.Now()

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/singleflight"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
@@ -59,7 +59,8 @@ type Cached struct {
 	resumed  bool
 	store    *pack.Store
 	shared   Shared // in place of store; nil where there is none
-	flight   singleflight.Group
+	flights  flights[*replay.Reply]
+	byBytes  flights[bytesAnswer] // of [Cached.Bytes]
 	warn     sync.Once
 	// Warn hears once that answers cannot be stored; nil to leave it.
 	Warn func(error)
@@ -144,23 +145,15 @@ func (c *Cached) Complete(ctx context.Context, request *replay.Request) (*replay
 		return c.fresh(ctx, request, key)
 	}
 	for {
-		own := false // this caller is the one that asked
-		waiting := c.flight.DoChan(string(id[:]), func() (any, error) {
-			own = true
-			return c.answer(ctx, request, id, key)
-		})
-		select {
-		case <-ctx.Done():
+		reply, own, err := c.flights.do(ctx, string(id[:]), func() (*replay.Reply, error) { return c.answer(ctx, request, id, key) })
+		switch {
+		case err == nil:
+			shared := *reply
+			return &shared, nil
+		case !own && ctx.Err() != nil:
 			return nil, fmt.Errorf("asking model %s: %w", request.Model, context.Cause(ctx))
-		case result := <-waiting:
-			if result.Err == nil {
-				shared := *result.Val.(*replay.Reply)
-				return &shared, nil
-			}
-			// Where another caller asked and gave up, its context's end is not ours.
-			if own || ctx.Err() != nil || !ended(result.Err) {
-				return nil, result.Err
-			}
+		case own || !ended(err): // where another caller asked and gave up, its context's end is not ours
+			return nil, err
 		}
 	}
 }
@@ -306,7 +299,7 @@ func (c *Cached) lookUp(ctx context.Context, id pack.Key, key fixtures.Hash) (*r
 		return nil, err
 	}
 	var e entry
-	if json.Unmarshal(data, &e) != nil {
+	if jsonv1.Unmarshal(data, &e) != nil {
 		return nil, nil // a damaged entry is no entry
 	}
 	return &replay.Reply{

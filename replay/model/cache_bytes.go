@@ -29,23 +29,14 @@ func (c *Cached) Bytes(ctx context.Context, request []byte, ask func(context.Con
 	id := pack.KeyOf("doubletake bytes 1", request)
 	key = fixtures.HashBytes(append([]byte("bytes\x00"), request...))
 	for {
-		own := false
-		waiting := c.flight.DoChan("bytes "+string(id[:]), func() (any, error) {
-			own = true
-			return c.bytes(ctx, id, ask)
-		})
-		select {
-		case <-ctx.Done():
+		got, own, err := c.byBytes.do(ctx, string(id[:]), func() (bytesAnswer, error) { return c.bytes(ctx, id, ask) })
+		switch {
+		case err == nil:
+			return got.data, key, got.stored, nil
+		case !own && ctx.Err() != nil:
 			return nil, "", false, context.Cause(ctx)
-		case result := <-waiting:
-			if result.Err == nil {
-				got := result.Val.(bytesAnswer)
-				return got.data, key, got.stored, nil
-			}
-			// Where another caller asked and gave up, its context's end is not ours.
-			if own || ctx.Err() != nil || !ended(result.Err) {
-				return nil, "", false, result.Err
-			}
+		case own || !ended(err): // where another caller asked and gave up, its context's end is not ours
+			return nil, "", false, err
 		}
 	}
 }

@@ -20,9 +20,9 @@ func (x *exchange) compose(body []byte) ([]byte, error) {
 	if x.messages == nil {
 		return body, nil // no chat
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(body, &fields); err != nil {
-		return nil, fmt.Errorf("composing the request: %w", err)
+	fields, ok := fixtures.SplitObject(body)
+	if !ok {
+		return nil, fmt.Errorf("composing the request: want a JSON object, have %.100s", body)
 	}
 	if err := x.composeFields(fields); err != nil {
 		return nil, fmt.Errorf("composing the request: %w", err)

@@ -249,7 +249,7 @@ func (c *Client) reasoning(request *replay.Request, quirks Quirks) map[int]strin
 
 // deadline bounds one call.
 func (c *Client) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	late := errUnanswered{fmt.Errorf("no answer within %s", c.endpoint.Timeout)}
+	late := errUnanswered{lateError(c.endpoint.Timeout)}
 	return context.WithTimeoutCause(ctx, c.endpoint.Timeout, late)
 }
 

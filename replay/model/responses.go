@@ -136,7 +136,7 @@ func responsesBody(request *replay.Request, quirks Quirks) ([]byte, error) {
 }
 
 func (c *Responses) once(ctx context.Context, body []byte) (*replay.Reply, error) {
-	late := errUnanswered{fmt.Errorf("no answer within %s", c.endpoint.Timeout)}
+	late := errUnanswered{lateError(c.endpoint.Timeout)}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.endpoint.Timeout, late)
 	defer cancel()
 	began := time.Now()

@@ -107,6 +107,11 @@ type errUnanswered struct{ error }
 
 func (e errUnanswered) Unwrap() error { return e.error }
 
+// lateError is a call to which no answer came within that time.
+type lateError time.Duration
+
+func (e lateError) Error() string { return "no answer within " + time.Duration(e).String() }
+
 // temporary says whether another try may mend an error. What is neither the
 // provider's nor the network's was refused before anything was sent.
 func temporary(err error) bool {

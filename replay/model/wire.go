@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/doubletake-dev/doubletake/fixtures"
 )
 
 // maxBody bounds how much of an answer is read.
@@ -172,21 +174,21 @@ func (r *watched) Read(p []byte) (int, error) {
 
 // completion says what is wrong with an answer, or returns nil for a chat completion.
 func (w *wire) completion(response *http.Response, answer []byte) error {
-	var shape struct {
-		Error   json.RawMessage   `json:"error"`
-		Choices []json.RawMessage `json:"choices"`
+	fields, ok := fixtures.SplitObject(answer)
+	var choices []json.RawMessage
+	if raw := fields["choices"]; raw != nil && json.Unmarshal(raw, &choices) != nil {
+		ok = false
 	}
-	err := json.Unmarshal(answer, &shape)
-	switch {
+	switch fault := fields["error"]; {
 	case response.StatusCode != http.StatusOK:
-		return w.fault(response, shape.Error, answer)
-	case err != nil:
-		return w.broken(response, "the answer is no JSON: "+w.excerpt(answer))
-	case len(shape.Error) > 0 && string(shape.Error) != "null":
-		return w.fault(response, shape.Error, answer)
-	case len(shape.Choices) == 0:
+		return w.fault(response, fault, answer)
+	case !ok:
+		return w.broken(response, "the answer is no JSON object of a chat completion: "+w.excerpt(answer))
+	case fault != nil && string(fault) != "null":
+		return w.fault(response, fault, answer)
+	case len(choices) == 0:
 		return w.broken(response, "the answer has no choices: "+w.excerpt(answer))
-	case unended(shape.Choices[0]):
+	case unended(choices[0]):
 		return w.broken(response, "the answer does not say that it came to its end (no finish_reason): "+w.excerpt(answer))
 	}
 	return nil
@@ -195,9 +197,13 @@ func (w *wire) completion(response *http.Response, answer []byte) error {
 // unended says that a choice is one, and does not say how it ended. What has another
 // shape is the library's to refuse.
 func unended(choice json.RawMessage) bool {
-	var shape struct {
-		FinishReason string                     `json:"finish_reason"`
-		Message      map[string]json.RawMessage `json:"message"`
+	fields, ok := fixtures.SplitObject(choice)
+	if !ok || !bytes.HasPrefix(fields["message"], []byte("{")) {
+		return false
 	}
-	return json.Unmarshal(choice, &shape) == nil && shape.Message != nil && shape.FinishReason == ""
+	switch string(fields["finish_reason"]) {
+	case "", "null", `""`:
+		return true
+	}
+	return false
 }

@@ -56,6 +56,9 @@ type Store struct {
 	options Options
 	now     func() time.Time
 	encoder func() (*zstd.Encoder, error)
+	// quick is encoder without the second half of its work, which the small blobs are not
+	// worth.
+	quick   func() (*zstd.Encoder, error)
 	decoder func() (*zstd.Decoder, error)
 
 	mu       sync.Mutex
@@ -94,9 +97,8 @@ func Open(dir string, options Options) (*Store, error) {
 	s := &Store{
 		dir: dir, options: options, now: time.Now, segments: map[string]*segment{}, index: map[Key]place{},
 		// Making a coder costs more than using it.
-		encoder: sync.OnceValues(func() (*zstd.Encoder, error) {
-			return zstd.NewWriter(nil, zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
-		}),
+		encoder: newEncoder(false),
+		quick:   newEncoder(true),
 		decoder: sync.OnceValues(func() (*zstd.Decoder, error) { return zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxBlob)) }),
 	}
 	if err := s.refresh(); err != nil {
@@ -104,6 +106,17 @@ func Open(dir string, options Options) (*Store, error) {
 	}
 	return s, nil
 }
+
+// newEncoder makes an encoder when it is first wanted.
+func newEncoder(plain bool) func() (*zstd.Encoder, error) {
+	return sync.OnceValues(func() (*zstd.Encoder, error) {
+		return zstd.NewWriter(nil, zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithNoEntropyCompression(plain))
+	})
+}
+
+// smallBlob is up to which size, in bytes, a blob is packed quickly: packing it tightly
+// would take twice as long and save some hundred bytes.
+const smallBlob = 2 << 10
 
 // refresh learns what others appended. The store is held, or nobody else has it yet.
 func (s *Store) refresh() error {
@@ -251,11 +264,15 @@ func (s *Store) find(key Key) (place, bool, error) {
 // Put stores a blob under a key, in place of what was there. It is safe from the end of
 // this process, though not from that of the machine.
 func (s *Store) Put(key Key, data []byte) error {
-	encoder, err := s.encoder()
+	pick, size := s.encoder, headSize+len(data)/2+64
+	if len(data) <= smallBlob {
+		pick, size = s.quick, headSize+len(data)+64
+	}
+	encoder, err := pick()
 	if err != nil {
 		return err
 	}
-	record := make([]byte, headSize, headSize+len(data)/2+64)
+	record := make([]byte, headSize, size)
 	record = encoder.EncodeAll(data, record)
 	packed := record[headSize:]
 	if int64(len(packed)) > maxBlob {
