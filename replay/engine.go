@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
@@ -61,10 +62,10 @@ func (e *Engine) PlayReplicate(ctx context.Context, folder *Folder, set []*fixtu
 		return err
 	}
 	group, inner := errgroup.WithContext(ctx)
-	slots := make(chan struct{}, max(1, e.Settings.Concurrency))
+	slots := e.newSlots()
 	// An episode that has ended leaves its slot to the next while it is written; no more are
 	// being written than are played.
-	writing := make(chan struct{}, cap(slots))
+	writing := make(chan struct{}, cap(slots.free))
 	left := false
 	for _, f := range set {
 		shared := e.sharedStage(f)
@@ -83,12 +84,13 @@ func (e *Engine) PlayReplicate(ctx context.Context, folder *Folder, set []*fixtu
 			}
 			// Whether it begins is settled here, in order: an arm of a fixture is not left
 			// out while a later one is played.
-			if !e.begin(inner, slots) {
+			release := e.begin(inner, slots, f)
+			if release == nil {
 				left = true
 				break
 			}
 			group.Go(func() error {
-				leave := sync.OnceFunc(func() { <-slots })
+				leave := sync.OnceFunc(release)
 				defer leave()
 				return e.playOne(inner, folder, Job{Key: key, Fixture: f, Arm: arm, stage: shared, own: own}, func() func() {
 					writing <- struct{}{}
@@ -108,18 +110,47 @@ func (e *Engine) PlayReplicate(ctx context.Context, folder *Folder, set []*fixtu
 	return err
 }
 
-// begin waits for a slot, and says whether another episode may begin in it.
-func (e *Engine) begin(ctx context.Context, slots chan struct{}) bool {
+// slots bound what is in play at once: the episodes, and the recordings that they hold,
+// request and context besides.
+type slots struct {
+	free chan struct{}
+	room *semaphore.Weighted // of the recordings, in bytes; nil where others hold them
+}
+
+// inPlay is how large the recordings of all episodes in play may be, in bytes. Of those
+// that models can be asked about whole, it lets through more than anybody asks at once; a
+// few that are much longer would take the machine's memory.
+const inPlay = 32 << 20
+
+func (e *Engine) newSlots() slots {
+	s := slots{free: make(chan struct{}, max(1, e.Settings.Concurrency))}
+	if e.Executor == nil {
+		s.room = semaphore.NewWeighted(inPlay)
+	}
+	return s
+}
+
+// begin waits for a slot, and returns what gives it back; nil where no other episode may
+// begin.
+func (e *Engine) begin(ctx context.Context, s slots, f *fixtures.Fixture) (release func()) {
 	select {
-	case slots <- struct{}{}:
+	case s.free <- struct{}{}:
 	case <-ctx.Done():
-		return false
+		return nil
+	}
+	release = func() { <-s.free }
+	if size := min(f.RecordingSize(), inPlay); s.room != nil && size > 0 {
+		if s.room.Acquire(ctx, size) != nil {
+			release()
+			return nil
+		}
+		release = func() { s.room.Release(size); <-s.free }
 	}
 	if ctx.Err() != nil || Drained(e.Drain) {
-		<-slots
-		return false
+		release()
+		return nil
 	}
-	return true
+	return release
 }
 
 // Drained says whether a channel that is closed to let work run out is closed; a nil one

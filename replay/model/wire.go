@@ -82,6 +82,7 @@ func (w *wire) Do(request *http.Request) (*http.Response, error) {
 	if body, err = x.compose(body); err != nil {
 		return nil, err
 	}
+	x.messages = nil // they stand in the body now, and an answer may take its time
 	request.Body = io.NopCloser(bytes.NewReader(body))
 	request.ContentLength = int64(len(body))
 	request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
