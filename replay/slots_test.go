@@ -21,7 +21,7 @@ func sized(t *testing.T, name string, bytesLong int) *fixtures.Fixture {
 		t.Fatal(err)
 	}
 	set, err := fixtures.LoadUnmanifested(fstest.MapFS{
-		name + ".json":                {Data: fmt.Appendf(nil, `{"conversation_id":%q,"turns":2,"compactions_expected":0,"must_survive":[]}`, name)},
+		name + ".json":                  {Data: fmt.Appendf(nil, `{"conversation_id":%q,"turns":2,"compactions_expected":0,"must_survive":[]}`, name)},
 		"recordings/" + name + ".jsonl": {Data: out.Bytes()},
 	}, "made")
 	if err != nil {
