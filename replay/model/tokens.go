@@ -68,7 +68,16 @@ func (c *Counter) Count(m fixtures.Message) int {
 	}
 	text := b.String()
 	n = perMessage
+	var unknown []string
+	c.mu.Lock()
 	for part := range words(text) {
+		tokens, ok := c.words[part]
+		if n += tokens; !ok {
+			unknown = append(unknown, part)
+		}
+	}
+	c.mu.Unlock()
+	for _, part := range unknown {
 		n += c.countWord(part)
 	}
 	c.mu.Lock()
