@@ -170,6 +170,9 @@ func (h *hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // providers do. The night ends and says so, names what is unscored and why, invents no
 // outcome, and asks no more often than it may.
 func TestNightAgainstAHostileProvider(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its time limits are real, and pass while a slow machine is at work")
+	}
 	set, err := loadSet("")
 	if err != nil {
 		t.Fatal(err)
