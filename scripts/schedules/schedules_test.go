@@ -80,6 +80,8 @@ func crontab(t *testing.T, m *machine) {
 		t.Skip("no flock here")
 	}
 	lines := 0
+	// What a night that runs has written so far, when the next one is to begin.
+	const begun = "the report of the night that runs"
 	for line := range strings.Lines(read(t, "crontab")) {
 		fields := strings.SplitN(strings.TrimSpace(line), " ", 6)
 		if len(fields) < 6 || strings.HasPrefix(line, "#") {
@@ -89,6 +91,11 @@ func crontab(t *testing.T, m *machine) {
 		command := strings.ReplaceAll(strings.ReplaceAll(fields[5], `\%`, "%"), "/srv/agent-evals", m.dir)
 		if code, out := m.sh(t, command); code != 0 || !strings.Contains(out, "REGRESSED  summarize") {
 			t.Errorf("%s: exit code %d\n%s", command, code, out)
+		}
+		m.sh(t, "echo '"+begun+"' >night.txt")
+		code, out := m.sh(t, "flock .night sh -c '"+strings.ReplaceAll(command, "'", `'\''`)+"'")
+		if left, err := os.ReadFile(filepath.Join(m.dir, "night.txt")); code != 0 || !strings.HasPrefix(out, "No night began") || err != nil || string(left) != begun+"\n" {
+			t.Errorf("while another runs: exit code %d\n%s\nits report is now %q, error %v", code, out, left, err)
 		}
 	}
 	if lines != 1 || len(m.reports(t, "runs/20??-??-??")) != 1 {
