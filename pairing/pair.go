@@ -158,6 +158,12 @@ func side(f *fixtures.Fixture, e, reference *replay.Episode) Side {
 }
 
 func cell(first, second *replay.Episode, a, b Outcome) (Cell, string) {
+	// An episode that nobody could even begin has no prefix to compare, and a reason.
+	for _, e := range []*replay.Episode{first, second} {
+		if e.Status == replay.Faulted && e.PrefixHash == "" {
+			return Unscored, e.Arm + ": " + e.Reason
+		}
+	}
 	if first.PrefixHash != second.PrefixHash || first.Fork != second.Fork {
 		return Unscored, fmt.Sprintf("the arms did not start from the same turns (fork %d and %d, prefix %s and %s)", first.Fork, second.Fork, first.PrefixHash, second.PrefixHash)
 	}

@@ -99,6 +99,20 @@ func TestCells(t *testing.T) {
 	}
 }
 
+// An episode of which nothing is there but why has no prefix; why is what is told.
+func TestAnEpisodeThatNobodyBegan(t *testing.T) {
+	for _, side := range []int{0, 1} {
+		f := fixture("f")
+		sides := []*replay.Episode{episode(f, "a", "ok"), episode(f, "b", "ok")}
+		e := sides[side]
+		e.Status, e.Reason, e.Steps, e.PrefixHash, e.Fork = replay.Faulted, "a dead letter", nil, "", 0
+		p := Match(record([]*fixtures.Fixture{f}, sides...), "a", "b").Pairs[0]
+		if want := e.Arm + ": a dead letter"; p.Cell != Unscored || p.Reason != want {
+			t.Errorf("cell %s, reason %q, want %q", p.Cell, p.Reason, want)
+		}
+	}
+}
+
 func TestMatchNamesWhatItCannotPair(t *testing.T) {
 	f, g := fixture("f"), fixture("g")
 	twice := episode(f, "b", "ok")
