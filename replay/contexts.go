@@ -60,6 +60,18 @@ func (c *Contexts) Has(hash fixtures.Hash) bool {
 	return store.Has(ContextKey(hash))
 }
 
+// Whole says whether the context is there and can be read back.
+func (c *Contexts) Whole(hash fixtures.Hash) bool {
+	if !hashPattern.MatchString(string(hash)) {
+		return false
+	}
+	if store, err := c.store(); err == nil && store.Whole(ContextKey(hash)) {
+		return true
+	}
+	_, err := c.Export(hash)
+	return err == nil
+}
+
 // Import stores a context that another folder's Export gave.
 func (c *Contexts) Import(hash fixtures.Hash, data []byte) error {
 	if have := fixtures.HashBytes(data); have != hash {

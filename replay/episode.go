@@ -146,6 +146,22 @@ func (e *Episode) Conduct() *fixtures.Conduct {
 	return &c
 }
 
+// ContextHashes are the contexts that the episode names, some of them more than once.
+func (e *Episode) ContextHashes() []fixtures.Hash {
+	var list []fixtures.Hash
+	add := func(hash fixtures.Hash) {
+		if hash != "" {
+			list = append(list, hash)
+		}
+	}
+	for i := range e.Compactions {
+		add(e.Compactions[i].Before)
+		add(e.Compactions[i].After)
+	}
+	add(e.Context)
+	return list
+}
+
 // Finished says whether the episode is a result: one that a fault of the world cut
 // short is not, and is played again when its run goes on.
 func (e *Episode) Finished() bool { return e.Status != Faulted }

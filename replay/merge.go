@@ -30,6 +30,11 @@ type MergedShard struct {
 	Index   int       `json:"index"`
 	Run     string    `json:"run"`
 	Started time.Time `json:"started"`
+	// Damaged are its journal lines whose checksum did not fit, and ContextsLost the
+	// contexts that its episodes name and that could not be read: explain and review cannot
+	// show them.
+	Damaged      int `json:"damaged,omitempty"`
+	ContextsLost int `json:"contexts_lost,omitempty"`
 }
 
 // PaidAgain counts answers that were paid for more than once, beyond the first time.
@@ -214,7 +219,7 @@ func wholeOf(records []*Record) *Record {
 		w.Ratings = append(w.Ratings, r.Ratings...)
 		w.Run.Merged.Damaged += r.Damaged
 		w.Run.Merged.Again.add(r, paid)
-		w.Run.Merged.Shards = append(w.Run.Merged.Shards, MergedShard{r.Run.Plan.Shard.Index, r.Run.ID, r.Run.Started})
+		w.Run.Merged.Shards = append(w.Run.Merged.Shards, MergedShard{r.Run.Plan.Shard.Index, r.Run.ID, r.Run.Started, r.Damaged, r.contextsLost()})
 		ids = fmt.Appendf(ids, "%s\n", r.Run.ID)
 		if r.Run.Started.Before(w.Run.Started) {
 			w.Run.Started = r.Run.Started
@@ -233,6 +238,22 @@ func wholeOf(records []*Record) *Record {
 	w.Judgements = w.orderJudgements(w.Judgements)
 	slices.SortFunc(w.Controls, func(a, b *Control) int { return cmp.Compare(a.ID, b.ID) })
 	return w
+}
+
+// contextsLost counts the contexts that the episodes name and that cannot be read.
+func (r *Record) contextsLost() int {
+	whole := map[fixtures.Hash]bool{}
+	lost := 0
+	for _, e := range r.Episodes {
+		for _, hash := range e.ContextHashes() {
+			if _, seen := whole[hash]; !seen {
+				if whole[hash] = r.Contexts.Whole(hash); !whole[hash] {
+					lost++
+				}
+			}
+		}
+	}
+	return lost
 }
 
 // add counts the answers that a shard paid for and that are paid already.

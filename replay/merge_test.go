@@ -328,8 +328,12 @@ func TestAMergedRunKeepsWhatWasDamagedAndCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(n.root, "night")
-	if _, err := Merge(out, n.dirs()); err != nil {
+	run, err := Merge(out, n.dirs())
+	if err != nil {
 		t.Fatal(err)
+	}
+	if first, second := run.Merged.Shards[0], run.Merged.Shards[1]; first.Damaged != 1 || second.Damaged != 0 {
+		t.Errorf("damaged lines: %d and %d, want 1 and 0", first.Damaged, second.Damaged)
 	}
 	record, err := ReadRecord(out)
 	if err != nil {

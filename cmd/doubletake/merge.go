@@ -45,6 +45,9 @@ func runMerge(c *cli.Context) error {
 	if dir == "" {
 		dir = filepath.Join("runs", replay.RunID(time.Now()))
 	}
+	if err := checkOutputs(c, dir); err != nil {
+		return err
+	}
 	run, err := replay.Merge(dir, c.Args().Slice())
 	if errors.Is(err, replay.ErrShardsMissing) {
 		return &exitError{exitIncomplete, err}
@@ -53,9 +56,18 @@ func runMerge(c *cli.Context) error {
 		return unwritten(c, dir, err)
 	}
 	out := report.Printable(c.App.ErrWriter)
-	fmt.Fprintf(out, "%d shards put together: %d fixtures\n", len(run.Merged.Shards), run.Plan.Fixtures)
+	fmt.Fprintf(out, "%s put together: %s\n", report.Plural(len(run.Merged.Shards), "shard"), report.Plural(run.Plan.Fixtures, "fixture"))
 	if again := run.Merged.Again; again.Answers > 0 {
-		fmt.Fprintf(out, "answers that several shards paid for: %d, of %d tokens and %.4f USD, beyond the usage of the report; a cache that they share (--cache-dir) saves them\n", again.Answers, again.Tokens, again.CostUSD)
+		fmt.Fprintf(out, "answers that several shards paid for: %d, of %s and %.4f USD, beyond the usage of the report; a cache that they share (--cache-dir) saves them\n", again.Answers, report.Plural(again.Tokens, "token"), again.CostUSD)
+	}
+	for _, s := range run.Merged.Shards {
+		const again = "play it anew into another --out; its answers are in the cache"
+		if s.Damaged > 0 {
+			fmt.Fprintf(out, "shard %d (run %s): left out as damaged: %s; the report may differ from one machine's; %s\n", s.Index, s.Run, report.Plural(s.Damaged, "journal line"), again)
+		}
+		if s.ContextsLost > 0 {
+			fmt.Fprintf(out, "shard %d (run %s): missing or damaged: %s; explain and review cannot show them; %s\n", s.Index, s.Run, report.Plural(s.ContextsLost, "context"), again)
+		}
 	}
 	n := &night{cli: c}
 	if set := c.String("set"); set != "" {

@@ -166,12 +166,8 @@ func (r *run) episodes(t *testing.T) []string {
 			t.Fatal(err)
 		}
 		lines = append(lines, string(line))
-		hashes := []fixtures.Hash{e.Context}
-		for i := range e.Compactions {
-			hashes = append(hashes, e.Compactions[i].Before, e.Compactions[i].After)
-		}
-		for _, hash := range hashes {
-			if _, err := r.folder.Contexts.Get(hash); err != nil && hash != "" {
+		for _, hash := range e.ContextHashes() {
+			if _, err := r.folder.Contexts.Get(hash); err != nil {
 				t.Errorf("%s: %v", e.Key, err)
 			}
 		}
