@@ -438,8 +438,8 @@ func (a *analyser) verdict() {
 		return
 	case !r.Control.Valid:
 		r.Verdict = InvalidNoise
-		r.Why = append([]string{fmt.Sprintf("the reference disagrees with itself in %d of %d pairs (%.1f%%), more than the noise budget of %.1f%%: what differs between the arms says nothing",
-			r.Control.Pairs.Losses+r.Control.Pairs.Gains, r.Control.Pairs.Scored(), 100**r.Control.Discordant, 100*r.Control.Budget)}, blocking...)
+		r.Why = append([]string{fmt.Sprintf("the reference disagrees with itself in %d of %s (%.1f%%), more than the noise budget of %.1f%%: what differs between the arms says nothing",
+			r.Control.Pairs.Losses+r.Control.Pairs.Gains, counted(r.Control.Pairs.Scored(), "pair"), 100**r.Control.Discordant, 100*r.Control.Budget)}, blocking...)
 		return
 	case len(blocking) > 0:
 		// What went unscored is no reason, and a reader must know of it all the same.
@@ -460,16 +460,23 @@ func (a *analyser) unblocked() (Verdict, []string) {
 	margin := 100 * a.settings.Margin
 	var why []string
 	if !r.Test.NonInferior {
-		line := fmt.Sprintf("nothing blocks, but %d pairs do not show that %s is worse by less than the margin of %.0f%%", r.Test.Pairs, r.Candidate, margin)
+		do := "do"
+		if r.Test.Pairs == 1 {
+			do = "does"
+		}
+		line := fmt.Sprintf("nothing blocks, but %s %s not show that %s is worse by less than the margin of %.0f%%", counted(r.Test.Pairs, "pair"), do, r.Candidate, margin)
 		if !r.Test.PerfectRunPasses && r.Test.Pairs > 0 {
 			line += "; not even a run without any loss could: the set is too small for this margin"
 		}
 		why = append(why, line)
 	}
 	if n := a.losses(); n > 0 {
-		line := fmt.Sprintf("nothing blocks and the difference is within the margin of %.0f%%, but %d losses wait in the queue, and no average can tell how bad they are", margin, n)
-		if !r.Test.NonInferior {
-			line = fmt.Sprintf("%d losses wait in the queue, and no average can tell how bad they are", n)
+		line := counted(n, "loss") + " wait in the queue, and no average can tell how bad they are"
+		if n == 1 {
+			line = "1 loss waits in the queue, and no average can tell how bad it is"
+		}
+		if r.Test.NonInferior {
+			line = fmt.Sprintf("nothing blocks and the difference is within the margin of %.0f%%, but %s", margin, line)
 		}
 		why = append(why, line)
 	}
@@ -613,7 +620,7 @@ func (a *analyser) note() {
 func (a *analyser) noteEvidence() {
 	r := &a.report
 	if s := r.Stopping; s != nil && s.Certain && s.Fixtures < s.Of {
-		a.notes = append(a.notes, fmt.Sprintf("stopped early, after %d of %d fixtures (look %d): harm was certain; rates and items are those of what was played", s.Fixtures, s.Of, s.Looks))
+		a.notes = append(a.notes, fmt.Sprintf("stopped early, after %d of %s (look %d): harm was certain; rates and items are those of what was played", s.Fixtures, counted(s.Of, "fixture"), s.Looks))
 	}
 	if c := r.Control.Churn; c != nil && c.PMore <= a.settings.Alpha {
 		a.notes = append(a.notes, fmt.Sprintf("%s disagrees with the reference more often than the reference does with itself (p %.4f), in whatever direction: read the gains, too", r.Candidate, c.PMore))

@@ -66,7 +66,7 @@ func (a *analyser) noteAnswers() {
 		}
 	}
 	for _, text := range slices.Sorted(maps.Keys(otherwise)) {
-		a.notes = append(a.notes, fmt.Sprintf("%d answers were asked %s", otherwise[text], text))
+		a.notes = append(a.notes, fmt.Sprintf("%s asked %s", counted(otherwise[text], "answer"), text))
 	}
 }
 

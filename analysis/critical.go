@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/pairing"
@@ -157,7 +158,7 @@ func (in *gateInput) criticalRow(k critical) Gate {
 		switch {
 		case had[x.pair.Fixture] && x.confirmed():
 		case x.confirmed():
-			g.NewlyLost = append(g.NewlyLost, fmt.Sprintf("%s fails in %d of %d plays", x.pair.ID, x.fails, x.scored))
+			g.NewlyLost = append(g.NewlyLost, fmt.Sprintf("%s fails in %d of %s", x.pair.ID, x.fails, counted(x.scored, "play")))
 		case x.open():
 			open++
 		default:
@@ -172,7 +173,7 @@ func (in *gateInput) criticalRow(k critical) Gate {
 	case open > 0:
 		g.Status, g.Reason = GateUnscored, fmt.Sprintf("%s unconfirmed: too few further plays have an outcome; it waits in the queue", counted(open, "failure"))
 	case passing > 0:
-		g.Reason = fmt.Sprintf("%s unconfirmed: fewer than %d of %d plays fail; it waits in the queue", counted(passing, "failure"), criticalConfirms, CriticalPlays)
+		g.Reason = fmt.Sprintf("%s unconfirmed: fewer than %d of %s fail; it waits in the queue", counted(passing, "failure"), criticalConfirms, counted(CriticalPlays, "play"))
 	case value > 0:
 		g.Status, g.Reason = GateBacklog, fmt.Sprintf("the same under %s", in.incumbent)
 	}
@@ -181,8 +182,11 @@ func (in *gateInput) criticalRow(k critical) Gate {
 
 // counted is a number with its noun.
 func counted(n int, noun string) string {
-	if n == 1 {
+	switch {
+	case n == 1:
 		return "1 " + noun
+	case strings.HasSuffix(noun, "s"):
+		return fmt.Sprintf("%d %ses", n, noun)
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }

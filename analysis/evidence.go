@@ -92,11 +92,11 @@ func ageName(age int) string {
 	low := 0
 	for _, high := range ages() {
 		if age <= high {
-			return fmt.Sprintf("%d to %d turns", low, high)
+			return fmt.Sprintf("%d to %s", low, counted(high, "turn"))
 		}
 		low = high + 1
 	}
-	return fmt.Sprintf("%d turns and more", low)
+	return fmt.Sprintf("%s and more", counted(low, "turn"))
 }
 
 // retention counts by age and generation.

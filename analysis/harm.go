@@ -113,7 +113,7 @@ func (in *gateInput) behaviour() ([]Gate, error) {
 		}
 		found := fmt.Sprintf("losses %d, gains %d", row.test.Losses, row.test.Gains)
 		if row.test.Replicates > 1 && row.test.Difference != nil {
-			found = fmt.Sprintf("%.1f points over the means of %d plays", 100**row.test.Difference, row.test.Replicates)
+			found = fmt.Sprintf("%.1f points over the means of %s", 100**row.test.Difference, counted(row.test.Replicates, "play"))
 		}
 		switch {
 		case row.reason != "":

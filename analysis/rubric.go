@@ -86,10 +86,10 @@ func newRubric(record *replay.Record, incumbent, candidate string) *Rubric {
 		}
 	}
 	if older > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d ratings by another rubric are left out: ratings of different rubrics are not mixed, and %s (%.12s) is the newest", older, newest.Rubric.Version, newest.Rubric.SHA256))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s by another rubric left out: ratings of different rubrics are not mixed, and %s (%.12s) is the newest", counted(older, "rating"), newest.Rubric.Version, newest.Rubric.SHA256))
 	}
 	if disagreements > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("in %d ratings the grader's own sums are not those of its scores; ours count", disagreements))
+		r.Notes = append(r.Notes, fmt.Sprintf("in %s the grader's own sums are not those of its scores; ours count", counted(disagreements, "rating")))
 	}
 	for _, arm := range record.Run.Plan.Arms {
 		if arm.Kind != replay.CompactorArm && len(by[arm.Name]) == 0 {

@@ -82,7 +82,7 @@ func TestRubric(t *testing.T) {
 	near("accuracy", ptr(p.Dimensions["accuracy"]), -1.5) // (2-5 + 4-4)/2
 	near("continuity", ptr(p.Dimensions["continuity"]), 1)
 	near("overall", &p.Overall, -0.25)
-	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "1 ratings by another rubric are left out") || !strings.Contains(notes, "in 1 ratings the grader's own sums") || !strings.Contains(notes, "advisory") {
+	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "1 rating by another rubric left out") || !strings.Contains(notes, "in 1 rating the grader's own sums") || !strings.Contains(notes, "advisory") {
 		t.Errorf("notes %s", notes)
 	}
 	if found.Report.Usage.Requests != 6+1 { // one answer, however many ratings it stands in

@@ -81,23 +81,27 @@ func DefaultSettings() Settings {
 func (s Settings) Validate() error {
 	share := func(name string, v, low, high float64) error {
 		if !(v >= low && v <= high) {
-			return fmt.Errorf("%s: %v is not between %v and %v", name, v, low, high)
+			hint := ""
+			if v > 1 && v/100 >= low && v/100 <= high {
+				hint = fmt.Sprintf("; did you mean %v?", v/100) // a share, given in percent
+			}
+			return fmt.Errorf("%s: %v is not between %v and %v%s", name, v, low, high, hint)
 		}
 		return nil
 	}
 	for class, floor := range s.Floors {
-		if err := share("gates: "+string(class), floor, 0, 1); err != nil {
+		if err := share(string(class), floor, 0, 1); err != nil {
 			return err
 		}
 	}
 	if s.PromptRatio < 0 {
-		return fmt.Errorf("gates: prompt_size: %v is negative", s.PromptRatio)
+		return fmt.Errorf("prompt_size: %v is negative", s.PromptRatio)
 	}
 	if s.Contradictions < 0 {
-		return fmt.Errorf("gates: contradictions: %d is negative", s.Contradictions)
+		return fmt.Errorf("contradictions: %d is negative", s.Contradictions)
 	}
 	if s.LookEvery < 1 {
-		return fmt.Errorf("look_every: %d sessions; want at least 1", s.LookEvery)
+		return fmt.Errorf("look_every: %s; want at least 1", counted(s.LookEvery, "session"))
 	}
 	if _, err := ParseStop(string(s.Stop)); err != nil {
 		return err
@@ -106,7 +110,7 @@ func (s Settings) Validate() error {
 		share("noise_budget", s.NoiseBudget, 0, 1), share("slice_rate", s.SliceRate, 0, 1),
 		share("alpha", s.Alpha, 1e-6, 0.49), share("margin", s.Margin, 1e-6, 0.99),
 		share("confidence", s.Confidence, 0.5, 0.999999), share("power", s.Power, 0.01, 0.9999),
-		share("max_unscored", s.MaxUnscored, 0, 1), share("judge.min_accuracy", s.JudgeAccuracy, 0, 1),
+		share("max_unscored", s.MaxUnscored, 0, 1), share("min_accuracy", s.JudgeAccuracy, 0, 1),
 	} {
 		if err != nil {
 			return err

@@ -479,6 +479,8 @@ type Record struct {
 	Contexts   *Contexts
 	// Damaged counts journal lines whose checksum does not fit.
 	Damaged int
+	// again are the episodes in whose place later ones stand.
+	again []*Episode
 
 	indexing sync.Once
 	episodes map[Key]*Episode
@@ -529,7 +531,9 @@ func ReadRecord(dir string) (*Record, error) {
 		return nil, err
 	}
 	r.Damaged += damaged
-	r.Episodes = r.order(LatestEpisodes(episodes))
+	latest := LatestEpisodes(episodes)
+	r.again = slices.DeleteFunc(episodes, func(e *Episode) bool { return latest[e.Key] == e })
+	r.Episodes = r.order(latest)
 	judgements, damaged, err := ReadJournal[*Judgement](filepath.Join(dir, JudgementsFile))
 	if err != nil {
 		return nil, err
@@ -638,7 +642,13 @@ func (r *Record) order(latest map[Key]*Episode) []*Episode {
 
 // Exchanges lists the distinct answers that the run took, in the order of their keys. An
 // answer that the run paid for itself counts as paid wherever it was looked up again.
-func (r *Record) Exchanges() []Exchange {
+func (r *Record) Exchanges() []Exchange { return r.exchanges(r.Episodes) }
+
+// Paid is Exchanges with those of the episodes that were played again since, as a fault of
+// the world had cut them short: they are no part of what the run found, and were paid for.
+func (r *Record) Paid() []Exchange { return r.exchanges(slices.Concat(r.Episodes, r.again)) }
+
+func (r *Record) exchanges(episodes []*Episode) []Exchange {
 	seen := map[fixtures.Hash]Exchange{}
 	note := func(list ...Exchange) {
 		for _, e := range list {
@@ -647,7 +657,7 @@ func (r *Record) Exchanges() []Exchange {
 			}
 		}
 	}
-	for _, e := range r.Episodes {
+	for _, e := range episodes {
 		note(e.Exchanges...)
 	}
 	for _, j := range r.Judgements {
@@ -673,7 +683,7 @@ func (r *Record) Exchanges() []Exchange {
 // SpentUSD is what the run has paid for so far, as far as prices are known.
 func (r *Record) SpentUSD() float64 {
 	spent := 0.0
-	for _, e := range r.Exchanges() {
+	for _, e := range r.Paid() {
 		if !e.Stored && e.CostUSD != nil {
 			spent += *e.CostUSD
 		}
@@ -684,7 +694,7 @@ func (r *Record) SpentUSD() float64 {
 // SpentTokens is what the run has taken of prompts and answers so far.
 func (r *Record) SpentTokens() int {
 	spent := 0
-	for _, e := range r.Exchanges() {
+	for _, e := range r.Paid() {
 		if !e.Stored {
 			spent += e.Usage.Total()
 		}

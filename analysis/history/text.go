@@ -141,7 +141,7 @@ func (t *text) sparklines(l *Lineage) {
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	head := "over the nights"
 	if len(l.Nights) > most {
-		head = fmt.Sprintf("over the last %d nights", most)
+		head = fmt.Sprintf("over the last %s", report.Plural(most, "night"))
 	}
 	fmt.Fprintf(w, "  value\t%s\tleast\tmost\tlatest\tstatus\n", head)
 	last := l.Nights[len(l.Nights)-1]
@@ -234,10 +234,7 @@ func gateCounts(gates []analysis.Gate) string {
 }
 
 func nights(n int) string {
-	if n == 1 {
-		return "1 night"
-	}
-	return fmt.Sprintf("%d nights", n)
+	return report.Plural(n, "night")
 }
 
 func orDash(v *float64, write func(float64) string) string {

@@ -393,7 +393,7 @@ func TestStagesAreJoined(t *testing.T) {
 	if !reflect.DeepEqual(r.People.TruthGrounding, want) || r.People.Labels != 3 || r.Stale != 0 || r.Unblinded != 1 {
 		t.Errorf("%v, %d labels, %d stale, %d unblinded; want %v", r.People.TruthGrounding, r.People.Labels, r.Stale, r.Unblinded, want)
 	}
-	if r.People.Quality["relevance"]["5"] != 1 || !strings.Contains(strings.Join(r.Notes, "\n"), "1 ratings were given in the grounding stage alone") {
+	if r.People.Quality["relevance"]["5"] != 1 || !strings.Contains(strings.Join(r.Notes, "\n"), "1 rating given in the grounding stage alone") {
 		t.Errorf("quality %v, notes %q", r.People.Quality, r.Notes)
 	}
 }

@@ -284,10 +284,10 @@ func scoreName(score *int) string {
 
 func (r *Report) note(set *labelling.Set) {
 	if r.Stale > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d ratings are of cases that have changed since, and are left out", r.Stale))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s of cases that have changed since left out", counted(r.Stale, "rating")))
 	}
 	if r.Unblinded > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d ratings were given in the grounding stage alone: their truth and quality are of raters who could see which side was compacted", r.Unblinded))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s given in the grounding stage alone: their truth and quality are of raters who could see which side was compacted", counted(r.Unblinded, "rating")))
 	}
 	if set.Key.Frame == labelling.Discordant {
 		r.Notes = append(r.Notes, "the pairs were chosen by how they came out: rates over them describe these pairs, and no others")
@@ -300,9 +300,9 @@ func (r *Report) note(set *labelling.Set) {
 		sessions[c.Group] = true
 	}
 	if r.People.Labels > 0 && r.Claims > len(sessions) {
-		r.Notes = append(r.Notes, fmt.Sprintf("the %d claims come from %d sessions: intervals of kappa take claims for independent, and are too narrow by as much as they are not", r.Claims, len(sessions)))
+		r.Notes = append(r.Notes, fmt.Sprintf("the claims, %d of them, come from %s: intervals of kappa take claims for independent, and are too narrow by as much as they are not", r.Claims, counted(len(sessions), "session")))
 	}
 	if n := r.Coverage[labelling.Selected]; n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("in %d cases only some of the claims were asked about: no rate over whole answers", n))
+		r.Notes = append(r.Notes, fmt.Sprintf("in %s only some of the claims were asked about: no rate over whole answers", counted(n, "case")))
 	}
 }

@@ -20,7 +20,7 @@ func Text(out io.Writer, r *Report) error {
 	var b strings.Builder
 	t := &textReport{w: tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)}
 	t.p("Labels of run %s\n\n", r.Run)
-	t.p("%d cases (%s pairs), %d claims\n", r.Cases, r.Frame, r.Claims)
+	t.p("%s (%s pairs), %s\n", counted(r.Cases, "case"), r.Frame, counted(r.Claims, "claim"))
 	t.p("capture: %d captured, %d unknown, %d failed (in no count below)\n",
 		r.Capture[labelling.Captured], r.Capture[labelling.CaptureUnknown], r.Capture[labelling.CaptureFailed])
 	t.p("coverage: %d exhaustive, %d selected\n", r.Coverage[labelling.Exhaustive], r.Coverage[labelling.Selected])
@@ -55,7 +55,7 @@ func (t *textReport) tally(x *Tally) {
 	if x.Labels == 0 {
 		return
 	}
-	t.p("  %d labels of claims\n", x.Labels)
+	t.p("  %s of claims\n", counted(x.Labels, "label"))
 	t.p("  truth \\ grounding\t%s\n", strings.Join(names(labelling.Groundings()), "\t"))
 	for _, truth := range labelling.Truths() {
 		t.p("  %s", truth)
@@ -93,7 +93,7 @@ func (t *textReport) people(x *People) {
 }
 
 func (t *textReport) agreement(name string, r *agreement.Report) {
-	t.p("  %s: raw agreement %s on %d of %d units with two labels or more\n", name, value(r.Agreement, "undefined"), r.Overlap, r.Units)
+	t.p("  %s: raw agreement %s on %d of %s with two labels or more\n", name, value(r.Agreement, "undefined"), r.Overlap, counted(r.Units, "unit"))
 	for _, rater := range slices.Sorted(maps.Keys(r.Abstained)) {
 		t.p("    %s could not tell on %d: missing in these figures\n", rater, r.Abstained[rater])
 	}
@@ -105,7 +105,7 @@ func (t *textReport) agreement(name string, r *agreement.Report) {
 		a := &r.Alpha
 		t.p("    Krippendorff's alpha %s", value(a.Value, "undefined: "+a.Reason))
 		if a.Low != nil && a.High != nil {
-			t.p(", %.3f to %.3f by drawing %d groups", *a.Low, *a.High, a.Groups)
+			t.p(", %.3f to %.3f by drawing %s", *a.Low, *a.High, counted(a.Groups, "group"))
 		} else if a.Value != nil {
 			t.p(", no interval: %s", a.IntervalReason)
 		}
@@ -185,13 +185,13 @@ func (t *textReport) judge(x *JudgeReport) {
 			t.against(section.name, section.categories, &section.judge.Judges[i])
 		}
 		if n := section.judge.Unresolved; n > 0 {
-			t.p("  %s: %d units of a judge have no word of people, or people differ on them\n", section.name, n)
+			t.p("  %s: without a word of people, or with people who differ: %s of a judge\n", section.name, counted(n, "unit"))
 		}
 	}
 }
 
 func (t *textReport) against(name string, categories []string, a *agreement.Against) {
-	t.p("  %s, %s against people on %d resolved units: raw agreement %s\n", name, a.Judge, a.Units, value(a.Agreement, "undefined"))
+	t.p("  %s, %s against people on %s: raw agreement %s\n", name, a.Judge, counted(a.Units, "resolved unit"), value(a.Agreement, "undefined"))
 	if a.Abstained > 0 {
 		t.p("    could not tell on %d more: missing there, neither found nor left below\n", a.Abstained)
 	}
@@ -226,4 +226,12 @@ func value(x *float64, undefined string) string {
 		return undefined
 	}
 	return fmt.Sprintf("%.3f", *x)
+}
+
+// counted writes a count with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

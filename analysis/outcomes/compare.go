@@ -3,6 +3,7 @@ package outcomes
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/doubletake-dev/doubletake/analysis"
 	"github.com/doubletake-dev/doubletake/fixtures"
@@ -68,6 +69,9 @@ func Compare(baseline, candidate *File, s analysis.Settings) (*Comparison, error
 	for i := range baseline.Rows {
 		first := &baseline.Rows[i]
 		second := partners[first.Key]
+		if second == nil && candidate.doubled[first.content()] {
+			continue // it has too many partners
+		}
 		if second == nil {
 			c.OnlyBaseline = append(c.OnlyBaseline, first.Name)
 			continue
@@ -80,11 +84,17 @@ func Compare(baseline, candidate *File, s analysis.Settings) (*Comparison, error
 		c.list(cell, first, second)
 	}
 	for i := range candidate.Rows {
-		if !met[candidate.Rows[i].Key] {
+		if row := &candidate.Rows[i]; !met[row.Key] && !baseline.doubled[row.content()] {
 			c.OnlyCandidate = append(c.OnlyCandidate, candidate.Rows[i].Name)
 		}
 	}
 	if len(pairs) == 0 {
+		for _, f := range []*File{baseline, candidate} {
+			if len(f.DuplicateRows) > 0 {
+				return nil, fmt.Errorf("%s and %s: %w: rows of %s have the same %s and are not paired: %s; leave one of each in the file, or give each its own",
+					baseline.Path, candidate.Path, ErrNothingPairs, f.Path, f.known(), shortList(duplicateNames(f)))
+			}
+		}
 		return nil, fmt.Errorf("%s and %s: %w: %q stands in the first alone, %q in the second; are they results of the same tests?",
 			baseline.Path, candidate.Path, ErrNothingPairs, firstOf(c.OnlyBaseline), firstOf(c.OnlyCandidate))
 	}
@@ -94,6 +104,15 @@ func Compare(baseline, candidate *File, s analysis.Settings) (*Comparison, error
 	}
 	c.conclude()
 	return c, nil
+}
+
+// shortList is the first few of a list.
+func shortList(list []string) string {
+	const most = 5
+	if len(list) > most {
+		list = append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
+	}
+	return strings.Join(list, "; ")
 }
 
 func firstOf(names []string) string {
@@ -123,7 +142,12 @@ func (c *Comparison) list(cell pairing.Cell, first, second *Row) {
 // sides, or on several rows. Total counts all keys.
 func (c *Comparison) Missing() (missing, total int) {
 	apart := len(c.OnlyBaseline) + len(c.OnlyCandidate)
-	double := max(len(c.Baseline.Duplicates), len(c.Candidate.Duplicates))
+	double := len(c.Baseline.doubled)
+	for content := range c.Candidate.doubled {
+		if !c.Baseline.doubled[content] {
+			double++
+		}
+	}
 	return c.Pairs.Unscored + apart + double, c.Pairs.Total + apart + double
 }
 

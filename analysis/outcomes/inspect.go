@@ -67,6 +67,7 @@ func (f *File) inspect(in Source, size int64, o Options) ([]raw, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: sample %d: %w", f.Path, i+1, err)
 		}
+		r.at = fmt.Sprintf("sample %d", i+1)
 		found = append(found, r)
 	}
 	return found, nil

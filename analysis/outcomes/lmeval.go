@@ -82,6 +82,7 @@ func (f *File) lmEval(in io.Reader, o Options) ([]raw, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: sample %d: %w", f.Path, i+1, err)
 		}
+		r.at = fmt.Sprintf("sample %d", i+1)
 		found = append(found, r)
 	}
 	return found, nil

@@ -64,10 +64,20 @@ type File struct {
 	Rows   []Row  `json:"-"`
 	// Duplicates names the keys that several rows have. None of them is among the rows.
 	Duplicates []string `json:"duplicates"`
+	// DuplicateRows says where each of them stands.
+	DuplicateRows []Duplicate `json:"duplicate_rows,omitempty"`
 	// Notes are what a reader must know about the file.
 	Notes []string `json:"notes"`
 
-	plan *replay.Plan // of a run
+	plan    *replay.Plan    // of a run
+	doubled map[string]bool // what the duplicates ask, as [raw] has it
+}
+
+// Duplicate is a key that several rows have.
+type Duplicate struct {
+	Name string `json:"name"`
+	// At is where its rows stand, as in "line 2".
+	At []string `json:"at"`
 }
 
 // Row is one outcome.
@@ -84,6 +94,24 @@ type Row struct {
 	Reason string
 }
 
+// content is what the row asks, as [raw] has it.
+func (r *Row) content() string {
+	_, content, _ := strings.Cut(r.Key, "\x00")
+	return content
+}
+
+// where says in words where the rows of a key stand.
+func (d *Duplicate) where() string {
+	const most = 5
+	at := d.At
+	more := ""
+	if len(at) > most {
+		more = fmt.Sprintf(" and %d more", len(at)-most)
+		at = at[:most]
+	}
+	return strings.Join(at, ", ") + more
+}
+
 // raw is a row as a reader finds it.
 type raw struct {
 	// content tells what was asked. Rows of the same content are repeats where their
@@ -92,6 +120,7 @@ type raw struct {
 	order   int
 	name    string
 	group   string
+	at      string // where it stands in the file, as in "line 2"
 	// score is nil where there is none, for the reason.
 	score  *float64
 	reason string
@@ -109,16 +138,22 @@ func (f *File) settle(found []raw, o Options) error {
 	for content := range repeats {
 		slices.Sort(repeats[content])
 	}
-	named := map[string]bool{}
+	f.doubled = map[string]bool{}
+	var order []string
+	doubled := map[string]*Duplicate{}
 	for i := range found {
 		r := &found[i]
 		orders := repeats[r.content]
 		at, _ := slices.BinarySearch(orders, r.order)
 		if at+1 < len(orders) && orders[at+1] == r.order {
-			if key := fmt.Sprint(r.content, "#", r.order); !named[key] {
-				named[key] = true
+			key := fmt.Sprint(r.content, "#", r.order)
+			if doubled[key] == nil {
+				doubled[key] = &Duplicate{Name: r.name}
 				f.Duplicates = append(f.Duplicates, r.name)
+				order = append(order, key)
 			}
+			doubled[key].At = append(doubled[key].At, cmp.Or(r.at, fmt.Sprintf("row %d", i+1)))
+			f.doubled[r.content] = true
 			continue
 		}
 		row := Row{Name: r.name, Group: cmp.Or(r.group, r.content), Score: r.score, Reason: r.reason, Answer: fixtures.Unscored}
@@ -134,7 +169,26 @@ func (f *File) settle(found []raw, o Options) error {
 		}
 		f.Rows = append(f.Rows, row)
 	}
+	for _, key := range order {
+		f.DuplicateRows = append(f.DuplicateRows, *doubled[key])
+	}
+	if len(order) > 0 {
+		f.Notes = append(f.Notes, fmt.Sprintf("rows of %s with the same %s are left out, since nothing tells them apart: leave one of each in the file, or give each its own", f.Path, f.known()))
+	}
 	return nil
+}
+
+// known is what a row of the format is known by.
+func (f *File) known() string {
+	switch f.Format {
+	case Promptfoo:
+		return "test and testIdx"
+	case Inspect:
+		return "id and epoch"
+	case LMEval:
+		return "document and doc_id"
+	}
+	return "id"
 }
 
 // answerOf is the outcome of a score.

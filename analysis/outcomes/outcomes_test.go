@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/analysis/report"
 	"github.com/doubletake-dev/doubletake/fixtures"
 )
 
@@ -224,6 +225,33 @@ func TestRepeats(t *testing.T) {
 	if fmt.Sprint(table.Duplicates) != "[a]" || say(table) != "b=pass" {
 		t.Errorf("rows %s, duplicates %v", say(table), table.Duplicates)
 	}
+	if fmt.Sprint(double.DuplicateRows) != "[{test 1 [row 1 row 2]}]" || fmt.Sprint(table.DuplicateRows) != "[{a [line 2 line 3]}]" {
+		t.Errorf("they stand at %v and %v", double.DuplicateRows, table.DuplicateRows)
+	}
+}
+
+// TestDuplicatesCountOnce: a key on several rows of one file says nothing, once, and its
+// partner in the other is not called without one.
+func TestDuplicatesCountOnce(t *testing.T) {
+	one := must(read("id,outcome\na,pass\nb,pass\nc,pass\nc,pass\n", Options{}))
+	two := must(read("id,outcome\na,pass\nb,pass\nb,fail\nc,pass\n", Options{}))
+	c := must(Compare(one, two, analysis.DefaultSettings()))
+	if missing, total := c.Missing(); missing != 2 || total != 3 || len(c.OnlyBaseline)+len(c.OnlyCandidate) != 0 {
+		t.Errorf("%d of %d missing, alone %v and %v", missing, total, c.OnlyBaseline, c.OnlyCandidate)
+	}
+	var b bytes.Buffer
+	if err := Text(&b, c, report.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"  b: line 3, line 4\n", "  c: line 4, line 5\n", "rows of file with the same id are left out"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	_, err := Compare(must(read("id,outcome\na,pass\na,pass\n", Options{})), two, analysis.DefaultSettings())
+	if !errors.Is(err, ErrNothingPairs) || !strings.Contains(err.Error(), "rows of file have the same id and are not paired: a: line 2, line 3; leave one") {
+		t.Errorf("%v", err)
+	}
 }
 
 // TestColumns pairs files with several providers by provider, not by place.
@@ -370,7 +398,7 @@ func TestTextIsClean(t *testing.T) {
 	evil := "\x1b[31m\u202ea"
 	c := must(Compare(must(read("id,outcome\n"+evil+",pass\nb,pass\n", Options{})), must(read("id,outcome\n"+evil+",fail\nb,pass\nc"+evil+",pass\n", Options{})), analysis.DefaultSettings()))
 	var b bytes.Buffer
-	if err := Text(&b, c); err != nil {
+	if err := Text(&b, c, report.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x1b\u202e") {
@@ -420,7 +448,7 @@ func FuzzRead(f *testing.F) {
 		if c.Pairs.Losses+c.Pairs.Gains+len(c.OnlyBaseline)+len(c.OnlyCandidate) > 0 {
 			t.Fatalf("against itself: %+v", c)
 		}
-		if err := Text(&bytes.Buffer{}, c); err != nil {
+		if err := Text(&bytes.Buffer{}, c, report.Style{}); err != nil {
 			t.Fatal(err)
 		}
 	})

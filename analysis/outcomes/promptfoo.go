@@ -82,6 +82,7 @@ func (f *File) promptfoo(in io.Reader, o Options) ([]raw, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: row %d: %w", f.Path, i+1, err)
 		}
+		r.at = fmt.Sprintf("row %d", i+1)
 		if row.TestIdx == nil {
 			r.order = i // no number: a repeat, not a duplicate
 		}

@@ -63,7 +63,7 @@ func (f *File) table(in io.Reader, o Options) ([]raw, error) {
 			return nil, fmt.Errorf("%s: %w", f.Path, err)
 		}
 		at, _ := r.FieldPos(0)
-		x := raw{content: row[id], name: row[id]}
+		x := raw{content: row[id], name: row[id], at: fmt.Sprintf("line %d", at)}
 		if strings.TrimSpace(x.content) == "" {
 			return nil, fmt.Errorf("%s:%d: no %s in this row", f.Path, at, heads[id])
 		}

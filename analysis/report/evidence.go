@@ -18,9 +18,9 @@ func (t *textReport) test() {
 }
 
 func brief(c analysis.Comparison) string {
-	line := fmt.Sprintf("%s, %s in %s, p(worse) %s", plural(c.Test.Losses, "loss"), plural(c.Test.Gains, "gain"), plural(c.Test.Pairs, "pair"), pValue(c.Test.PCluster))
+	line := fmt.Sprintf("%s, %s in %s, p(worse) %s", Plural(c.Test.Losses, "loss"), Plural(c.Test.Gains, "gain"), Plural(c.Test.Pairs, "pair"), pValue(c.Test.PCluster))
 	if n := c.Pairs.Identical; n > 0 {
-		line += fmt.Sprintf("; identical contexts: %d of %s, played once", n, plural(c.Pairs.Total, "pair"))
+		line += fmt.Sprintf("; identical contexts: %d of %s, played once", n, Plural(c.Pairs.Total, "pair"))
 	}
 	return line
 }
@@ -35,7 +35,7 @@ func testLines(r *analysis.Report) []string {
 	plays, decides := "", "; by session group, which decides, p(worse) "
 	if x.Replicates > 1 {
 		plays = "first plays: "
-		decides = fmt.Sprintf("; by session group over the means of %d plays, which decides, p(worse) ", x.Replicates)
+		decides = fmt.Sprintf("; by session group over the means of %s, which decides, p(worse) ", Plural(x.Replicates, "play"))
 	}
 	if r.Settings.Stop == analysis.StopEarly {
 		decides = "; by session group p(worse) "
@@ -48,7 +48,7 @@ func testLines(r *analysis.Report) []string {
 	lines = append(lines, conclusionLines(r)...)
 	lines = append(lines, x.Warnings...)
 	if x.MinP > x.Level && r.Settings.Stop != analysis.StopEarly {
-		lines = append(lines, fmt.Sprintf("%s in %s cannot reach %.4g whatever the direction: no significance here is no evidence of safety", plural(x.Losses+x.Gains, "discordant pair"), plural(x.Groups, "session group"), x.Level))
+		lines = append(lines, fmt.Sprintf("%s in %s cannot reach %.4g whatever the direction: no significance here is no evidence of safety", Plural(x.Losses+x.Gains, "discordant pair"), Plural(x.Groups, "session group"), x.Level))
 	}
 	lines = append(lines, detectableLine(r))
 	return append(append(lines, sequentialLine(r)...), acceptedLine(r)...)
@@ -65,9 +65,9 @@ func obuchowski(x *analysis.Test) string {
 // detectableLine says what so many pairs can see.
 func detectableLine(r *analysis.Report) string {
 	x := &r.Test
-	unit := plural(x.Pairs, "pair")
+	unit := Plural(x.Pairs, "pair")
 	if x.Clustered {
-		unit = plural(x.Groups, "session") + " (counted as one pair each)"
+		unit = Plural(x.Groups, "session") + " (counted as one pair each)"
 	}
 	switch {
 	case x.DetectableReason != "":
@@ -136,7 +136,7 @@ func conclusionLines(r *analysis.Report) []string {
 		lines = append(lines, fmt.Sprintf("inconclusive: neither worse by more than chance nor shown to be within the margin of %s%s", margin, p))
 	}
 	if x.Losses > 0 && x.Conclusion != analysis.Worse {
-		lines = append(lines, fmt.Sprintf("%s: no p value, interval or margin above can see how bad a single one is; that is for the rows of critical failures, and for a person at the queue", plural(x.Losses, "loss")))
+		lines = append(lines, fmt.Sprintf("%s: no p value, interval or margin above can see how bad a single one is; that is for the rows of critical failures, and for a person at the queue", Plural(x.Losses, "loss")))
 	}
 	return lines
 }
@@ -151,7 +151,7 @@ func sequentialLine(r *analysis.Report) []string {
 	if r.Settings.Stop == analysis.StopEarly {
 		decides = ", which decides"
 	}
-	line := fmt.Sprintf("session by session in their random order: e-value %s after %s, anytime p %s%s", power10(s.Log10E), plural(s.Sessions, "session"), pValue(s.PAnytime), decides)
+	line := fmt.Sprintf("session by session in their random order: e-value %s after %s, anytime p %s%s", power10(s.Log10E), Plural(s.Sessions, "session"), pValue(s.PAnytime), decides)
 	if s.CrossedAt != nil {
 		line += fmt.Sprintf("; it reached 1/%.4g at session %d", r.Test.Level, *s.CrossedAt)
 	}
@@ -180,7 +180,7 @@ func acceptedLine(r *analysis.Report) []string {
 	if a.Total == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("apart from the test, %s on accepted traces: both pass %d, losses %d, gains %d", plural(a.Total, "pair"), a.BothPass, a.Losses, a.Gains)}
+	return []string{fmt.Sprintf("apart from the test, %s on accepted traces: both pass %d, losses %d, gains %d", Plural(a.Total, "pair"), a.BothPass, a.Losses, a.Gains)}
 }
 
 func points(x float64) string { return fmt.Sprintf("%.1f points", 100*x) }
@@ -191,12 +191,12 @@ func controlLines(r *analysis.Report) []string {
 	if c.Discordant == nil {
 		return []string{"control: " + c.Reason}
 	}
-	lines := []string{fmt.Sprintf("control: the reference against itself disagrees in %d of %d pairs (%.1f%%; budget %.1f%%)", c.Pairs.Losses+c.Pairs.Gains, c.Pairs.Scored(), 100**c.Discordant, 100*c.Budget)}
+	lines := []string{fmt.Sprintf("control: the reference against itself disagrees in %d of %s (%.1f%%; budget %.1f%%)", c.Pairs.Losses+c.Pairs.Gains, Plural(c.Pairs.Scored(), "pair"), 100**c.Discordant, 100*c.Budget)}
 	h := c.Churn
 	if h == nil || h.Fixtures == 0 {
 		return lines
 	}
-	line := fmt.Sprintf("churn: of %s the candidate disagrees with the reference in %d, the reference with itself in %d, p(more) %s", plural(h.Fixtures, "fixture"), h.Candidate, h.Control, pValue(h.PMore))
+	line := fmt.Sprintf("churn: of %s the candidate disagrees with the reference in %d, the reference with itself in %d, p(more) %s", Plural(h.Fixtures, "fixture"), h.Candidate, h.Control, pValue(h.PMore))
 	if h.Excess != nil && h.Low != nil {
 		line += fmt.Sprintf("; excess over noise %s (%.0f%% Tango interval %s to %s)", points(*h.Excess), 100*r.Settings.Confidence, points(*h.Low), points(*h.High))
 	}

@@ -37,7 +37,7 @@ func newContextView(p *pairOf, i int, left *room) contextView {
 		v.Summary = "not shown"
 		return v
 	}
-	v.Summary = fmt.Sprintf("%d tokens in %s", side.tokens, plural(len(side.context), "message"))
+	v.Summary = fmt.Sprintf("%s in %s", Plural(side.tokens, "token"), Plural(len(side.context), "message"))
 	most := mostContext
 	if !compacted {
 		// Nothing was lost in it; what the items are about stands beside them.
@@ -65,7 +65,7 @@ func newContextView(p *pairOf, i int, left *room) contextView {
 func compactionLines(c *replay.CompactionRecord) []string {
 	line := fmt.Sprintf("compaction %d, after turn %d: %s", c.Index+1, c.AfterTurn, c.Status)
 	if c.Status == replay.Compacted {
-		line += fmt.Sprintf(", %d tokens before, %d after", c.TokensBefore, c.TokensAfter)
+		line += fmt.Sprintf(", %s before, %d after", Plural(c.TokensBefore, "token"), c.TokensAfter)
 	}
 	if c.Reason != "" {
 		line += " (" + c.Reason + ")"

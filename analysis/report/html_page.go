@@ -89,7 +89,7 @@ func newPageView(page *Page) *pageView {
 		Why:  some(r.Why),
 		Facts: []string{
 			"run " + Clean(r.Run),
-			fmt.Sprintf("set %s %s: %s, %s, %s", Clean(r.Set.Name), Clean(r.Set.Version), plural(r.Set.Fixtures, "fixture"), plural(r.Set.Items, "item"), plural(r.Set.Decisions, "compaction decision")),
+			fmt.Sprintf("set %s %s: %s, %s, %s", Clean(r.Set.Name), Clean(r.Set.Version), Plural(r.Set.Fixtures, "fixture"), Plural(r.Set.Items, "item"), Plural(r.Set.Decisions, "compaction decision")),
 			Clean(modeLine(r)),
 			"made by " + Clean(r.Lineage.Program),
 		},
@@ -381,12 +381,12 @@ func lineageSection(r *analysis.Report) sectionView {
 // newDisagreeView shows the disagreements, with the pairs of those that have one.
 func newDisagreeView(page *Page) disagreeView {
 	r := page.Report
-	v := disagreeView{Title: fmt.Sprintf("Disagreements: none in %s", plural(r.Pairs.Total, "pair"))}
+	v := disagreeView{Title: fmt.Sprintf("Disagreements: none in %s", Plural(r.Pairs.Total, "pair"))}
 	n := min(len(r.Disagreements), mostPairs)
 	if n == 0 {
 		return v
 	}
-	v.Title = fmt.Sprintf("Disagreements: %d of %s", len(r.Disagreements), plural(r.Pairs.Total, "pair"))
+	v.Title = fmt.Sprintf("Disagreements: %d of %s", len(r.Disagreements), Plural(r.Pairs.Total, "pair"))
 	v.Cut = len(r.Disagreements) - n
 	entries := map[string]*pairing.Entry{}
 	for i := range page.Queue {

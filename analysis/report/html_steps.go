@@ -57,7 +57,7 @@ func (d *detailView) row(rows []pairing.Row, left *room) rowView {
 	}
 	for i, r := range rows {
 		if !left.spend(rowBytes) {
-			v.Same = append(v.Same, stepView{None: true, Head: fmt.Sprintf("%s more, cut to keep the page small", plural(len(rows)-i, "equal step"))})
+			v.Same = append(v.Same, stepView{None: true, Head: fmt.Sprintf("%s more, cut to keep the page small", Plural(len(rows)-i, "equal step"))})
 			break
 		}
 		step := newStepView("", r.First, left)
@@ -67,7 +67,7 @@ func (d *detailView) row(rows []pairing.Row, left *room) rowView {
 		v.Same = append(v.Same, step)
 	}
 	if len(rows) > 1 || len(bodyOf(rows[0].First))+len(rows[0].First.Result) >= foldFrom {
-		v.Fold = fmt.Sprintf("%s the same on both sides, %s", plural(len(rows), "step"), turnSpan(rows))
+		v.Fold = fmt.Sprintf("%s the same on both sides, %s", Plural(len(rows), "step"), turnSpan(rows))
 	}
 	return v
 }

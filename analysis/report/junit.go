@@ -257,7 +257,7 @@ func gateSuite(r *analysis.Report) junitSuite {
 	for _, g := range r.Gates {
 		x := junitCase{Class: suite.Name, Name: Clean(g.Name)}
 		var lines []string
-		for _, line := range append([]string{GateLine(g)}, g.NewlyLost...) {
+		for _, line := range append([]string{GateLine(g, Style{})}, g.NewlyLost...) {
 			lines = append(lines, Clean(line))
 		}
 		switch text := strings.Join(lines, "\n"); g.Status {

@@ -13,7 +13,7 @@ import (
 func Markdown(out io.Writer, r *analysis.Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## doubletake: %s\n\n", r.Verdict)
-	fmt.Fprintf(&b, "%s against %s, set %s %s (%d fixtures, %d items), run `%s`\n\n", escape(r.Candidate), escape(r.Baseline), escape(r.Set.Name), escape(r.Set.Version), r.Set.Fixtures, r.Set.Items, r.Run)
+	fmt.Fprintf(&b, "%s against %s, set %s %s (%s, %s), run `%s`\n\n", escape(r.Candidate), escape(r.Baseline), escape(r.Set.Name), escape(r.Set.Version), Plural(r.Set.Fixtures, "fixture"), Plural(r.Set.Items, "item"), r.Run)
 	fmt.Fprintf(&b, "%s\n\n", escape(modeLine(r)))
 	for _, why := range r.Why {
 		fmt.Fprintf(&b, "- %s\n", escape(why))
@@ -24,7 +24,7 @@ func Markdown(out io.Writer, r *analysis.Report) error {
 			fmt.Fprintf(&b, "- %s\n", escape(line))
 		}
 	}
-	fmt.Fprintf(&b, "\n### Disagreements: %d of %d pairs\n\n", len(r.Disagreements), r.Pairs.Total)
+	fmt.Fprintf(&b, "\n### Disagreements: %d of %s\n\n", len(r.Disagreements), Plural(r.Pairs.Total, "pair"))
 	if len(r.Disagreements) > 0 {
 		b.WriteString("| | conversation | items lost | what happened |\n|---|---|---|---|\n")
 	}
@@ -57,7 +57,7 @@ func Markdown(out io.Writer, r *analysis.Report) error {
 		fmt.Fprintf(&b, "- %s %s: %s\n", n.Cell, escape(n.ID), escape(Shorten(n.Reason, 300)))
 	}
 	rubricMarkdown(&b, r)
-	fmt.Fprintf(&b, "- %d answers asked for, %d from the cache, %d prompt tokens\n", r.Usage.Requests, r.Usage.Cached, r.Usage.PromptTokens)
+	fmt.Fprintf(&b, "- %s asked for, %d from the cache, %s\n", Plural(r.Usage.Requests, "answer"), r.Usage.Cached, Plural(r.Usage.PromptTokens, "prompt token"))
 	for _, line := range rateLines(r) {
 		fmt.Fprintf(&b, "- task success (no gate): %s\n", escape(line))
 	}

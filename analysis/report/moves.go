@@ -69,7 +69,7 @@ func identicalLine(r *analysis.Report) string {
 	if r.Pairs.Identical == 0 {
 		return ""
 	}
-	return fmt.Sprintf("identical contexts: %d of %s, played once", r.Pairs.Identical, plural(r.Pairs.Total, "pair"))
+	return fmt.Sprintf("identical contexts: %d of %s, played once", r.Pairs.Identical, Plural(r.Pairs.Total, "pair"))
 }
 
 // divergenceTitle says what the turns are measured by.

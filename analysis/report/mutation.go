@@ -61,15 +61,15 @@ func ratio(c *analysis.Caught) string {
 
 func (t *mutationReport) head() {
 	m := t.m
-	t.printf("doubletake mutate  run %s  set %s %s: %s, %s\n", m.Run, Clean(m.Set.Name), Clean(m.Set.Version), plural(m.Set.Fixtures, "fixture"), plural(m.Set.Items, "item"))
+	t.printf("doubletake mutate  run %s  set %s %s: %s, %s\n", m.Run, Clean(m.Set.Name), Clean(m.Set.Version), Plural(m.Set.Fixtures, "fixture"), Plural(m.Set.Items, "item"))
 	t.printf("compactor %s, broken in one way at a time", Clean(m.Compactor))
 	if m.Sample > 0 {
 		t.printf("; %d of %d taken at random, seed %d", m.Sample, m.Candidates, m.Seed)
 	}
 	t.printf("\n\n%s\n", t.paint("1", fmt.Sprintf("mutation score %s: %d of %d mutants caught, %d alive", ratio(&m.Mutants), m.Mutants.Caught, m.Mutants.Made-m.Mutants.Unknown, len(m.Alive))))
-	t.printf("false alarms %s: %d of %s\n", ratio(&m.Rewrites), m.Rewrites.Caught, plural(m.Rewrites.Made-m.Rewrites.Unknown, "harmless rewrite"))
+	t.printf("false alarms %s: %d of %s\n", ratio(&m.Rewrites), m.Rewrites.Caught, Plural(m.Rewrites.Made-m.Rewrites.Unknown, "harmless rewrite"))
 	if m.OwnRows.Made > 0 {
-		t.printf("without the rules that need no judge %s: %d of the %s of an item\n", ratio(&m.OwnRows), m.OwnRows.Caught, plural(m.OwnRows.Made-m.OwnRows.Unknown, "mutant"))
+		t.printf("without the rules that need no judge %s: %d of the %s of an item\n", ratio(&m.OwnRows), m.OwnRows.Caught, Plural(m.OwnRows.Made-m.OwnRows.Unknown, "mutant"))
 	}
 	if !m.Judge.Trusted {
 		t.wrap(0, "the judge can't be relied on, and what it said counts for nothing: "+m.Judge.Reason)

@@ -25,7 +25,7 @@ func PullRequest(out io.Writer, r *analysis.Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## doubletake: %s\n\n", strings.ReplaceAll(string(r.Verdict), "_", " "))
 	fmt.Fprintf(&b, "**%s** against **%s**: %s and %s in %s of the set %s %s\n\n", escape(r.Candidate), escape(r.Baseline),
-		plural(r.Pairs.Losses, "loss"), plural(r.Pairs.Gains, "gain"), plural(r.Pairs.Total, "pair"), escape(r.Set.Name), escape(r.Set.Version))
+		Plural(r.Pairs.Losses, "loss"), Plural(r.Pairs.Gains, "gain"), Plural(r.Pairs.Total, "pair"), escape(r.Set.Name), escape(r.Set.Version))
 	for i, why := range r.Why {
 		if i == mostWhy {
 			fmt.Fprintf(&b, "- and %d more\n", len(r.Why)-mostWhy)

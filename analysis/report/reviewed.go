@@ -16,13 +16,13 @@ func ReviewLines(r *analysis.Report) []string {
 		return nil
 	}
 	lines := []string{
-		fmt.Sprintf("%d of %s decided, %d disputed, %d undecided", v.Decided, plural(v.Queue, "pair"), v.Disputed, v.Undecided),
+		fmt.Sprintf("%d of %s decided, %d disputed, %d undecided", v.Decided, Plural(v.Queue, "pair"), v.Disputed, v.Undecided),
 		"before: " + outcomeLine(r.Verdict, &r.Test),
 	}
 	after := func(how string, o *analysis.Outcome) {
 		line := "after" + how + ": " + outcomeLine(o.Verdict, &o.Test)
 		if o.Excluded > 0 {
-			line += fmt.Sprintf("; %s excluded", plural(o.Excluded, "pair"))
+			line += fmt.Sprintf("; %s excluded", Plural(o.Excluded, "pair"))
 		}
 		if len(o.Why) > 0 {
 			line += "; because " + strings.Join(o.Why, "; ")
@@ -34,7 +34,7 @@ func ReviewLines(r *analysis.Report) []string {
 		after(", undecided pairs at their worst", &v.AtWorst)
 	}
 	if v.Stale > 0 {
-		lines = append(lines, fmt.Sprintf("%s on evidence that has changed since: not applied", plural(v.Stale, "verdict")))
+		lines = append(lines, fmt.Sprintf("%s on evidence that has changed since: not applied", Plural(v.Stale, "verdict")))
 	}
 	for _, c := range v.Changes {
 		lines = append(lines, fmt.Sprintf("%s: %s -> %s, %s by %s", c.Pair, c.From, c.To, c.Ruling, strings.Join(c.By, ", ")))
@@ -46,7 +46,7 @@ func ReviewLines(r *analysis.Report) []string {
 }
 
 func outcomeLine(verdict analysis.Verdict, x *analysis.Test) string {
-	return fmt.Sprintf("%s; %s, %s in %s, p(worse) %s", verdict, plural(x.Losses, "loss"), plural(x.Gains, "gain"), plural(x.Pairs, "pair"), pValue(x.PCluster))
+	return fmt.Sprintf("%s; %s, %s in %s, p(worse) %s", verdict, Plural(x.Losses, "loss"), Plural(x.Gains, "gain"), Plural(x.Pairs, "pair"), pValue(x.PCluster))
 }
 
 func (t *textReport) reviewed() {

@@ -69,8 +69,7 @@ func rubricLines(r *analysis.Report) []string {
 	x := r.Rubric
 	lines := []string{fmt.Sprintf("scores from 0 to 5 by rubric %s (sha256 %.12s), answered by %s, graded by %s", x.Rubric.Version, x.Rubric.SHA256, x.Agent, x.Judge)}
 	if p := x.Paired; p != nil {
-		lines = append(lines, fmt.Sprintf("over %d probes that both were asked, %s is better in %d, worse in %d, equal in %d; %d probes of %s alone and %d of %s alone are not compared",
-			p.Shared, p.Candidate, p.Better, p.Worse, p.Equal, p.OnlyIncumbent, p.Incumbent, p.OnlyCandidate, p.Candidate))
+		lines = append(lines, fmt.Sprintf("over %s that both were asked, %s is better in %d, worse in %d, equal in %d; %s of %s alone and %d of %s alone are not compared", Plural(p.Shared, "probe"), p.Candidate, p.Better, p.Worse, p.Equal, Plural(p.OnlyIncumbent, "probe"), p.Incumbent, p.OnlyCandidate, p.Candidate))
 	} else {
 		lines = append(lines, "no paired difference: "+x.PairedReason)
 	}

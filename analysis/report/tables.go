@@ -41,7 +41,7 @@ func movedLine(r *analysis.Report) string {
 	line := "kept and lost are against the incumbent, by item and compaction"
 	for _, class := range fixtures.Classes() {
 		if m := r.Moved[class]; m.PWorse != nil {
-			line += fmt.Sprintf("; %s p(worse) %s over %d groups", class, pValue(*m.PWorse), m.Groups)
+			line += fmt.Sprintf("; %s p(worse) %s over %s", class, pValue(*m.PWorse), Plural(m.Groups, "group"))
 		}
 	}
 	return line
@@ -122,7 +122,7 @@ func promptLine(r *analysis.Report) string {
 	if p.Ratio == nil {
 		return ""
 	}
-	return fmt.Sprintf("prompt size under %s: %d tokens before, %d after (%.0f%%)", r.Candidate, p.Before, p.After, 100**p.Ratio)
+	return fmt.Sprintf("prompt size under %s: %s before, %d after (%.0f%%)", r.Candidate, Plural(p.Before, "token"), p.After, 100**p.Ratio)
 }
 
 // ruleTable is at how many compactions each rule held, an arm a column.
@@ -232,7 +232,7 @@ func judgeLines(r *analysis.Report) []string {
 // costLines are what the run asked of models.
 func costLines(r *analysis.Report) []string {
 	u := r.Usage
-	lines := []string{fmt.Sprintf("answers: %d asked for, %d from the cache; %d prompt tokens (%d cached by the provider), %d completion tokens", u.Requests, u.Cached, u.PromptTokens, u.CachedTokens, u.CompletionTokens)}
+	lines := []string{fmt.Sprintf("answers: %d asked for, %d from the cache; %s (%d cached by the provider), %d completion tokens", u.Requests, u.Cached, Plural(u.PromptTokens, "prompt token"), u.CachedTokens, u.CompletionTokens)}
 	if u.CostUSD != nil && *u.CostUSD > 0 {
 		lines = append(lines, fmt.Sprintf("%.4f US dollars", *u.CostUSD))
 	}
@@ -241,7 +241,7 @@ func costLines(r *analysis.Report) []string {
 
 // testTitle names what was tested.
 func testTitle(r *analysis.Report) string {
-	return fmt.Sprintf("Test: %s against %s, %s in %s", r.Candidate, r.Baseline, plural(r.Test.Pairs, "replayed pair"), plural(r.Test.Groups, "session group"))
+	return fmt.Sprintf("Test: %s against %s, %s in %s", r.Candidate, r.Baseline, Plural(r.Test.Pairs, "replayed pair"), Plural(r.Test.Groups, "session group"))
 }
 
 // otherLines are the other comparisons of a run, and how its tests were corrected for

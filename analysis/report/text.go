@@ -66,23 +66,20 @@ func (t *textReport) paint(code, text string) string {
 	if !t.style.Color {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return painted(code, text)
 }
 
 func (t *textReport) title(text string) { t.printf("\n%s\n", t.paint("1", text)) }
 
-// The colours: blue and orange keep apart for colour-blind readers.
-const (
-	colorBad  = "1;38;5;208"
-	colorGood = "1;38;5;33"
-	colorDim  = "2"
-)
-
-// plural writes a count with its noun.
-func plural(n int, noun string) string {
+// Plural writes a count with its noun, as in 1 loss, 2 losses and 0 entries.
+func Plural(n int, noun string) string {
+	stem, consonantY := strings.CutSuffix(noun, "y")
+	consonantY = consonantY && !strings.ContainsAny(stem[max(0, len(stem)-1):], "aeiou")
 	switch {
 	case n == 1:
 		return "1 " + noun
+	case consonantY:
+		return fmt.Sprintf("%d %sies", n, stem)
 	case strings.HasSuffix(noun, "s"):
 		return fmt.Sprintf("%d %ses", n, noun)
 	}
@@ -92,14 +89,9 @@ func plural(n int, noun string) string {
 func (t *textReport) head() {
 	r := t.r
 	t.printf("doubletake %s  run %s  set %s %s: %s, %s, %s\n",
-		r.Command, r.Run, Clean(r.Set.Name), Clean(r.Set.Version), plural(r.Set.Fixtures, "fixture"), plural(r.Set.Items, "item"), plural(r.Set.Decisions, "compaction decision"))
+		r.Command, r.Run, Clean(r.Set.Name), Clean(r.Set.Version), Plural(r.Set.Fixtures, "fixture"), Plural(r.Set.Items, "item"), Plural(r.Set.Decisions, "compaction decision"))
 	t.printf("%s\n", Clean(modeLine(r)))
-	color := colorGood
-	switch r.Verdict {
-	case analysis.Regressed, analysis.Incomplete, analysis.InvalidNoise:
-		color = colorBad
-	}
-	t.printf("\n%s  %s against %s\n", t.paint(color, strings.ToUpper(string(r.Verdict))), Clean(r.Candidate), Clean(r.Baseline))
+	t.printf("\n%s  %s against %s\n", t.style.Status(strings.ToUpper(string(r.Verdict))), Clean(r.Candidate), Clean(r.Baseline))
 	for _, why := range r.Why {
 		t.printf("  - %s\n", Clean(why))
 	}
@@ -108,10 +100,10 @@ func (t *textReport) head() {
 func (t *textReport) disagreements() {
 	r := t.r
 	if len(r.Disagreements) == 0 {
-		t.title(fmt.Sprintf("Disagreements: none in %s", plural(r.Pairs.Total, "pair")))
+		t.title(fmt.Sprintf("Disagreements: none in %s", Plural(r.Pairs.Total, "pair")))
 		return
 	}
-	t.title(fmt.Sprintf("Disagreements: %d of %s, all in the review queue", len(r.Disagreements), plural(r.Pairs.Total, "pair")))
+	t.title(fmt.Sprintf("Disagreements: %d of %s, all in the review queue", len(r.Disagreements), Plural(r.Pairs.Total, "pair")))
 	list := worstFirst(r.Disagreements)
 	const detailed = 5 // a person reads on in the queue
 	for i := range list {
@@ -145,11 +137,11 @@ func worstFirst(list []analysis.Disagreement) []analysis.Disagreement {
 func (t *textReport) label(d *analysis.Disagreement) string {
 	switch {
 	case d.Cell == pairing.Gain:
-		return t.paint(colorGood, "GAIN")
+		return t.style.Status("GAIN")
 	case d.Critical:
-		return t.paint(colorBad, "CRITICAL LOSS")
+		return t.style.Status("CRITICAL LOSS")
 	}
-	return t.paint(colorBad, "LOSS")
+	return t.style.Status("LOSS")
 }
 
 // line prints a disagreement in one line.
@@ -309,7 +301,7 @@ func (t *textReport) judge() {
 	lines := judgeLines(t.r)
 	t.wrap(2, lines[0])
 	if !j.Trusted {
-		t.wrap(2, t.paint(colorBad, "NOT TRUSTED")+": "+j.Reason)
+		t.wrap(2, t.style.Status("NOT TRUSTED")+": "+j.Reason)
 	}
 	for _, line := range lines[1:] {
 		t.wrap(2, line)
@@ -384,8 +376,9 @@ func gateFloor(g analysis.Gate) string {
 }
 
 // GateLine is a gate in one line: status, name, value, floor, incumbent.
-func GateLine(g analysis.Gate) string {
-	line := fmt.Sprintf("%-9s  %s  %s (floor %s, incumbent %s)", g.Status, g.Name, gateValue(g, g.Value), gateFloor(g), gateValue(g, g.Incumbent))
+func GateLine(g analysis.Gate, style Style) string {
+	status := style.Status(fmt.Sprintf("%-9s", g.Status))
+	line := fmt.Sprintf("%s  %s  %s (floor %s, incumbent %s)", status, g.Name, gateValue(g, g.Value), gateFloor(g), gateValue(g, g.Incumbent))
 	if g.Reason != "" {
 		line += ": " + Clean(g.Reason)
 	}

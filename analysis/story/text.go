@@ -17,9 +17,9 @@ import (
 
 // Style is how a story is printed.
 type Style struct {
-	// Width is the width of the terminal in characters; 0 leaves lines whole, so that they
-	// can be searched.
-	Width int
+	// Style has the width of the terminal in characters, of which 0 leaves lines whole, so
+	// that they can be searched; and whether what came out is in colour.
+	report.Style
 	// Full prints texts in full, which are else cut.
 	Full bool
 }
@@ -50,17 +50,30 @@ func (t *text) head(title string) { t.out.WriteString("\n"); t.say(0, "%s", titl
 
 // say writes a sentence behind an indent.
 func (t *text) say(indent int, format string, args ...any) {
+	t.sayStatus(indent, "", "", format, args...)
+}
+
+// sayStatus writes a sentence in which a word says how something came out: the first one
+// that stands behind some other words.
+func (t *text) sayStatus(indent int, behind, status, format string, args ...any) {
+	paint := func(line string) string {
+		marked := behind + status
+		if i := strings.Index(line, marked); i >= 0 && status != "" {
+			line, status = line[:i]+behind+t.style.Status(status)+line[i+len(marked):], ""
+		}
+		return line
+	}
 	lead := strings.Repeat(" ", indent)
 	line := report.Clean(fmt.Sprintf(format, args...))
 	if t.style.Width <= 0 {
-		fmt.Fprintf(&t.out, "%s%s\n", lead, line)
+		fmt.Fprintf(&t.out, "%s%s\n", lead, paint(line))
 		return
 	}
 	for i, part := range wrap(line, max(t.style.Width-indent-2, 20)) {
 		if i == 1 {
 			lead += "  "
 		}
-		fmt.Fprintf(&t.out, "%s%s\n", lead, part)
+		fmt.Fprintf(&t.out, "%s%s\n", lead, paint(part))
 	}
 }
 
@@ -97,7 +110,7 @@ func (t *text) recording() {
 	}
 	t.say(0, "%s in run %s%s", s.Fixture, s.Run, title)
 	t.head("The recording")
-	t.say(2, "It has %s. The agent speaks from turn %d on; what stands before is recorded and the same for both arms. Session group: %s.", plural(s.Turns, "turn"), s.Fork+1, s.Group)
+	t.say(2, "It has %s. The agent speaks from turn %d on; what stands before is recorded and the same for both arms. Session group: %s.", report.Plural(s.Turns, "turn"), s.Fork+1, s.Group)
 	if len(s.Items) == 0 {
 		t.say(2, "Nothing is annotated that must survive.")
 	}
@@ -135,7 +148,7 @@ func (t *text) compactions(arm *Arm) {
 		t.say(2, "Nothing was played: %s. In its place stands a trace that a person accepted; what was in front of who made it is not known.", cmp.Or(arm.Reason, "the conversation does not fit the window"))
 		return
 	case len(arm.Compactions) == 0:
-		t.say(2, "It compacted nothing: the recorded turns as they are, %s.", plural(arm.PrefixTokens, "token"))
+		t.say(2, "It compacted nothing: the recorded turns as they are, %s.", report.Plural(arm.PrefixTokens, "token"))
 	}
 	for i := range arm.Compactions {
 		t.compaction(&arm.Compactions[i])
@@ -147,7 +160,7 @@ func (t *text) compactions(arm *Arm) {
 		t.say(2, "It was cut short by something of the world: %s.", arm.Reason)
 	case replay.Played:
 		if len(arm.Compactions) > 0 {
-			t.say(2, "The agent went on from %s, where the reference has %d.", plural(arm.ContextTokens, "token"), arm.PrefixTokens)
+			t.say(2, "The agent went on from %s, where the reference has %d.", report.Plural(arm.ContextTokens, "token"), arm.PrefixTokens)
 		}
 	}
 	if arm.SameAs != "" {
@@ -168,9 +181,9 @@ func (t *text) compaction(c *Compaction) {
 		t.say(2, "Compaction %d after turn %d gave nothing: %s, %s.", c.Number, c.AfterTurn, c.Status, cmp.Or(c.Reason, "for no reason that is known"))
 		return
 	}
-	line := fmt.Sprintf("Compaction %d fell after turn %d and made %d tokens of %d", c.Number, c.AfterTurn, c.TokensAfter, c.TokensBefore)
+	line := fmt.Sprintf("Compaction %d fell after turn %d and made %s of %d", c.Number, c.AfterTurn, report.Plural(c.TokensAfter, "token"), c.TokensBefore)
 	if c.LeftOut+c.Kept+c.Written > 0 {
-		line += fmt.Sprintf(": it left out %s", plural(c.LeftOut, "message"))
+		line += fmt.Sprintf(": it left out %s", report.Plural(c.LeftOut, "message"))
 		if c.FirstLeftOut > 0 {
 			line += fmt.Sprintf(" (turns %d to %d)", c.FirstLeftOut, c.LastLeftOut)
 		}
@@ -199,7 +212,8 @@ func (t *text) fate(f *Fate) {
 	if f.Reason != "" {
 		line += ": " + strings.TrimRight(f.Reason, ".")
 	}
-	t.say(4, "%s.", line)
+	status, _, _ := strings.Cut(verdictWords(f), ":")
+	t.sayStatus(4, " is ", status, "%s.", line)
 	if f.Voice != "" {
 		t.say(6, "It came back in another voice: %s.", strings.TrimRight(f.Voice, "."))
 	}
@@ -331,7 +345,8 @@ func (t *text) checks() {
 					t.say(2, "%s%s: %s", c.ID, guards, c.Asks)
 					named = true
 				}
-				t.say(4, "%s: %s, %s", arm.Name, strings.ToUpper(string(c.Answer)), cmp.Or(c.Evidence, "no evidence"))
+				answer := strings.ToUpper(string(c.Answer))
+				t.sayStatus(4, ": ", answer, "%s: %s, %s", arm.Name, answer, cmp.Or(c.Evidence, "no evidence"))
 			}
 		}
 	}

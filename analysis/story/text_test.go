@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/analysis/report"
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/pairing"
 	"github.com/doubletake-dev/doubletake/replay"
@@ -44,7 +46,7 @@ func example() *Story {
 
 func TestText(t *testing.T) {
 	var out bytes.Buffer
-	if err := Text(&out, example(), Style{Width: 100}); err != nil {
+	if err := Text(&out, example(), Style{Style: report.Style{Width: 100}}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join("testdata", "story.txt")
@@ -73,13 +75,34 @@ func TestTextIsClean(t *testing.T) {
 	s.Candidate.Steps[0].Text, s.Candidate.Steps[1].Result = evil, evil
 	s.Candidate.Checks[0].Evidence, s.Divergence.Baseline = evil, evil
 	s.Why, s.Effect = []string{evil}, []string{evil}
-	for _, style := range []Style{{}, {Width: 40}, {Full: true}} {
+	for _, style := range []Style{{}, {Style: report.Style{Width: 40}}, {Full: true}} {
 		var out bytes.Buffer
 		if err := Text(&out, s, style); err != nil {
 			t.Fatal(err)
 		}
 		if strings.ContainsAny(out.String(), "\x1b\x07\r\u202e") {
 			t.Errorf("%+v: control characters in %q", style, out.String())
+		}
+	}
+}
+
+// TestTextColour: the colours are on what came out alone, and the words are the same.
+func TestTextColour(t *testing.T) {
+	for _, width := range []int{0, 100} {
+		var plain, coloured bytes.Buffer
+		for out, style := range map[*bytes.Buffer]report.Style{&plain: {Width: width}, &coloured: {Width: width, Color: true}} {
+			if err := Text(out, example(), Style{Style: style}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		bare := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(coloured.String(), "")
+		if bare != plain.String() {
+			t.Errorf("width %d: the colours change the text", width)
+		}
+		for _, want := range []string{": \x1b[1;38;5;33mPASS\x1b[0m", ": \x1b[1;38;5;208mFAIL\x1b[0m", " is \x1b[1;38;5;208mCONTRADICTED\x1b[0m"} {
+			if !strings.Contains(coloured.String(), want) {
+				t.Errorf("width %d: no %q", width, want)
+			}
 		}
 	}
 }

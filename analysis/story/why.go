@@ -154,19 +154,19 @@ func (t *teller) effect() []string {
 		say("It has no outcome and is no part of any test.")
 	case s.By == pairing.Accepted:
 		accepted := pairing.Count(t.pairs, func(p *pairing.Pair) bool { return p.By == pairing.Accepted })
-		say("It is counted apart, among %s on accepted traces (losses %d), and is no part of the test.", plural(accepted.Scored(), "pair"), accepted.Losses)
+		say("It is counted apart, among %s on accepted traces (losses %d), and is no part of the test.", report.Plural(accepted.Scored(), "pair"), accepted.Losses)
 	case s.Cell == pairing.Loss:
-		say("It is 1 of %s, beside %s, in %s.", plural(table.Losses, "loss"), plural(table.Gains, "gain"), plural(table.Scored(), "replayed pair"))
+		say("It is 1 of %s, beside %s, in %s.", report.Plural(table.Losses, "loss"), report.Plural(table.Gains, "gain"), report.Plural(table.Scored(), "replayed pair"))
 	case s.Cell == pairing.Gain:
-		say("It is 1 of %s, beside %s, in %s.", plural(table.Gains, "gain"), plural(table.Losses, "loss"), plural(table.Scored(), "replayed pair"))
+		say("It is 1 of %s, beside %s, in %s.", report.Plural(table.Gains, "gain"), report.Plural(table.Losses, "loss"), report.Plural(table.Scored(), "replayed pair"))
 	default:
-		say("The test looks at the pairs that disagree (losses %d, gains %d); this one only adds to the %s.", table.Losses, table.Gains, plural(table.Scored(), "replayed pair"))
+		say("The test looks at the pairs that disagree (losses %d, gains %d); this one only adds to the %s.", table.Losses, table.Gains, report.Plural(table.Scored(), "replayed pair"))
 	}
 	if main && s.Cell.Scored() && s.By == pairing.Replayed && r.Test.Pairs > 0 {
 		say("The exact test over session groups gives p(worse) = %.4g, against the level of %.4g.", r.Test.PCluster, r.Test.Level)
 	}
 	if same := t.groupPairs(); same > 1 {
-		say("Its session group %s has %d pairs, which count as one session.", s.Group, same)
+		say("Its session group %s has %s, which count as one session.", s.Group, report.Plural(same, "pair"))
 	}
 	if main {
 		list = append(list, t.gates()...)
@@ -207,14 +207,4 @@ func (t *teller) gates() []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("Items of it are among what regressed in the gates %s.", strings.Join(names, ", "))}
-}
-
-func plural(n int, noun string) string {
-	switch {
-	case n == 1:
-		return "1 " + noun
-	case strings.HasSuffix(noun, "s"):
-		return fmt.Sprintf("%d %ses", n, noun)
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

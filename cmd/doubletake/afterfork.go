@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -29,18 +28,21 @@ type userConfig struct {
 func (c *config) validateUser() error {
 	mode, err := replay.ParseMode(c.Nightly.Mode)
 	if err != nil {
-		return fmt.Errorf("nightly.mode: %w", err)
+		return wrong([]string{"nightly", "mode"}, "%w", noneOf(c.Nightly.Mode, modeNames()...))
 	}
 	switch user := c.Nightly.User; {
 	case !slices.Contains([]string{"", userRecorded, userSimulated}, user):
-		return fmt.Errorf("nightly.user: %q; want recorded or simulated", user)
+		return wrong([]string{"nightly", "user"}, "%w", noneOf(user, userRecorded, userSimulated))
 	case user != userSimulated && c.User != (userConfig{}):
-		return errors.New("user is set, and nobody is simulated: add nightly: {user: simulated}")
+		return about(errors.New("user is set, and nobody is simulated: add nightly: {user: simulated}"), "user")
 	case user == userSimulated && mode == replay.StepByStep:
-		return errors.New(simulatedStep)
+		return about(errors.New(simulatedStep), "nightly", "user")
 	}
 	return nil
 }
+
+// modeNames lists the names of the modes.
+func modeNames() []string { return []string{replay.ClosedLoop.String(), replay.StepByStep.String()} }
 
 const simulatedStep = "a simulated user goes with the closed loop: in step mode the recorded user speaks; leave out nightly.user, or step"
 
@@ -53,7 +55,7 @@ func modeFlag() cli.Flag {
 func (n *night) afterFork() (err error) {
 	cfg := n.config
 	if n.settings.Mode, err = replay.ParseMode(cmp.Or(n.cli.String("mode"), cfg.Nightly.Mode)); err != nil {
-		return usageError("--mode: %w", err)
+		return usageError("--mode: %w", noneOf(n.cli.String("mode"), modeNames()...))
 	}
 	if cfg.Nightly.User != userSimulated {
 		return nil
@@ -64,7 +66,7 @@ func (n *night) afterFork() (err error) {
 	asked, endpoint := n.agent, n.lineage.Endpoint
 	if url := cfg.User.BaseURL; url != "" {
 		if n.offline {
-			return usageError("user.base_url is set and no agent's model: name agent.model, too, or leave both to the embedded provider")
+			return cfg.wrongSince(about(usageError("user.base_url is set and no agent's model: name agent.model, too, or leave both to the embedded provider"), "user", "base_url"))
 		}
 		at := n.endpoint
 		at.BaseURL = url

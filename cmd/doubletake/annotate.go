@@ -128,7 +128,7 @@ func (a *annotation) former(id string) error {
 		return err
 	}
 	if _, err := os.Stat(a.log()); errors.Is(err, fs.ErrNotExist) && len(f.MustSurvive) > 0 && !proposedAlone(f) {
-		return usageError("%s has %d items that were not confirmed here: edit it by hand, or move it away", path, len(f.MustSurvive))
+		return usageError("%s has %s that were not confirmed here: edit it by hand, or move it away", path, report.Plural(len(f.MustSurvive), "item"))
 	}
 	if strings.HasSuffix(f.Title, fixtures.NoItemsYet) {
 		f.Title = "" // it has some now
@@ -365,7 +365,7 @@ func (a *annotation) write(why string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "\n%s: %d items and %d checks in %s\nnext: doubletake fixtures hash --set %s --bump VERSION\n", why, len(f.MustSurvive), len(f.Checks), path, a.dir)
+	fmt.Fprintf(a.out, "\n%s: %s and %s in %s\nnext: doubletake fixtures hash --set %s --bump VERSION\n", why, report.Plural(len(f.MustSurvive), "item"), report.Plural(len(f.Checks), "check"), path, a.dir)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"strings"
@@ -26,16 +25,16 @@ const openAIBase = "https://api.openai.com/v1"
 
 // validateProviders says what is wrong with the providers and with what goes with them.
 func (c *config) validateProviders() error {
-	for key, name := range map[string]string{"agent.provider": c.Agent.Provider, "judge.provider": c.Judge.Provider} {
-		if name != "" && name != providerOpenAI && name != providerAnthropic {
-			return fmt.Errorf("%s: %q; want %s or %s", key, name, providerOpenAI, providerAnthropic)
+	for _, asked := range []struct{ section, provider string }{{"agent", c.Agent.Provider}, {"judge", c.Judge.Provider}} {
+		if name := asked.provider; name != "" && name != providerOpenAI && name != providerAnthropic {
+			return wrong([]string{asked.section, "provider"}, "%w", noneOf(name, providerOpenAI, providerAnthropic))
 		}
 	}
 	switch {
 	case c.Agent.Provider != providerAnthropic && c.Agent.PromptCache:
-		return errors.New("agent.prompt_cache goes with agent.provider: anthropic")
+		return about(errors.New("agent.prompt_cache goes with agent.provider: anthropic"), "agent", "prompt_cache")
 	case c.Agent.Provider == providerAnthropic && c.Agent.API != "":
-		return errors.New("agent.api goes with agent.provider: openai; Anthropic's has one API")
+		return about(errors.New("agent.api goes with agent.provider: openai; Anthropic's has one API"), "agent", "api")
 	}
 	return nil
 }

@@ -160,10 +160,14 @@ func usageOf(command string, flags ...cli.Flag) cli.OnUsageErrorFunc {
 			}
 			var names []string
 			for _, f := range flags {
-				names = append(names, f.Names()...)
+				// Nobody mistypes a name of one letter as a longer one.
+				names = append(names, slices.DeleteFunc(slices.Clone(f.Names()), func(n string) bool { return len(n) < 2 })...)
 			}
 			if nearest := nearest(strings.TrimLeft(name, "-"), names); nearest != "" {
 				hint = fmt.Sprintf("; did you mean --%s?", nearest)
+			}
+			if _, err := os.Lstat("-" + name); err == nil {
+				hint = fmt.Sprintf("; the file -%s goes behind two dashes, as in -- -%[1]s", name)
 			}
 		}
 		return usageError("%w%s (%s --help)", err, hint, command)
@@ -174,11 +178,22 @@ func usageOf(command string, flags ...cli.Flag) cli.OnUsageErrorFunc {
 func nearest(name string, names []string) string {
 	best, like := "", 0.75
 	for _, n := range names {
-		if score := smetrics.JaroWinkler(name, n, 0.7, 4); score > like {
+		score := smetrics.JaroWinkler(name, n, 0.7, 4)
+		if score < 1 && inOrder(name) == inOrder(n) {
+			score = 0.99 // letters in the wrong order, which the measure overlooks in short words
+		}
+		if score > like {
 			best, like = n, score
 		}
 	}
 	return best
+}
+
+// inOrder is the letters of a word in their order.
+func inOrder(word string) string {
+	list := []rune(word)
+	slices.Sort(list)
+	return string(list)
 }
 
 // finish gives every command at the end of a path its arguments as they are (the
@@ -188,6 +203,7 @@ func finish(command *cli.Command, path string) {
 	playing := slices.ContainsFunc(command.Flags, func(f cli.Flag) bool { return f.Names()[0] == "base-url" })
 	command.Flags = append(command.Flags, logFlags(!playing)...)
 	command.OnUsageError = usageOf(path, command.Flags...)
+	command.BashComplete = completeValues(command, path)
 	if len(command.Subcommands) == 0 {
 		command.HideHelpCommand = true
 		interspersed(command)

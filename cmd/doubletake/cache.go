@@ -96,7 +96,7 @@ func cacheInfo(c *cli.Context) error {
 }
 
 func sizeText(size model.CacheSize) string {
-	text := fmt.Sprintf("%d entries, %s MB", size.Entries, megabytes(size.Bytes))
+	text := fmt.Sprintf("%s, %s MB", report.Plural(size.Entries, "entry"), megabytes(size.Bytes))
 	if size.Oldest != nil {
 		text += fmt.Sprintf(", last used between %s and %s", size.Oldest.Format(time.DateOnly), size.Newest.Format(time.DateOnly))
 	}
@@ -133,7 +133,7 @@ func cacheTrim(c *cli.Context) error {
 	if c.Bool("json") {
 		return writeIndented(c.App.Writer, trimmed)
 	}
-	fmt.Fprintf(report.Printable(c.App.Writer), "took out %d entries, %s MB; left in %s: %s\n", trimmed.Removed, megabytes(trimmed.RemovedBytes), dir, sizeText(trimmed.Left))
+	fmt.Fprintf(report.Printable(c.App.Writer), "took out %s, %s MB; left in %s: %s\n", report.Plural(trimmed.Removed, "entry"), megabytes(trimmed.RemovedBytes), dir, sizeText(trimmed.Left))
 	if trimmed.Held > 0 {
 		fmt.Fprintf(report.Printable(c.App.ErrWriter), "%d more had to go and stay: a night stores beside them, or the folder can't be written; trim again later\n", trimmed.Held)
 	}
@@ -183,7 +183,7 @@ func (n *night) trimAtTheEnd(dir string, mode model.CacheMode) {
 		case err != nil:
 			fmt.Fprintf(errOut, "warning: %v\n", err)
 		case trimmed.Removed > 0:
-			fmt.Fprintf(errOut, "answer cache: took out %d entries, %s MB (cache.max_age, cache.max_mb)\n", trimmed.Removed, megabytes(trimmed.RemovedBytes))
+			fmt.Fprintf(errOut, "answer cache: took out %s, %s MB (cache.max_age, cache.max_mb)\n", report.Plural(trimmed.Removed, "entry"), megabytes(trimmed.RemovedBytes))
 		}
 		return nil
 	})

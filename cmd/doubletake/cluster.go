@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -42,9 +43,9 @@ type clusterConfig struct {
 func (c *clusterConfig) validate() error {
 	switch {
 	case (c.Cert == "") != (c.Key == ""):
-		return errors.New("cluster.cert and cluster.key go together")
+		return about(errors.New("cluster.cert and cluster.key go together"), "cluster", "cert")
 	case c.Replicas < 0 || c.Replicas > 5 || c.Replicas%2 == 0 && c.Replicas != 0:
-		return fmt.Errorf("cluster.replicas: %d; want 1, 3 or 5", c.Replicas)
+		return wrong([]string{"cluster", "replicas"}, "%d; want 1, 3 or 5", c.Replicas)
 	}
 	return nil
 }
@@ -184,6 +185,9 @@ func (n *night) lead(engine *replay.Engine, folder *replay.Folder) (func() error
 		return nil, err
 	}
 	leader.Drain, leader.Spent = n.drain, n.spentElsewhere()
+	if over := n.budget.Left(); over != nil { // before the run went on
+		leader.Stop(ctx, over)
+	}
 	engine.Executor, engine.Settings.Concurrency = leader, ahead
 	watching, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -201,7 +205,8 @@ func (n *night) lead(engine *replay.Engine, folder *replay.Folder) (func() error
 // spentElsewhere takes from the budget what the answers cost that workers asked for.
 func (n *night) spentElsewhere() func(*replay.Episode) error {
 	var mu sync.Mutex
-	seen := map[fixtures.Hash]bool{}
+	seen := map[fixtures.Hash]bool{} // paid for, by this run before it went on as well
+	maps.Copy(seen, n.paid)
 	return func(e *replay.Episode) error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -259,7 +264,7 @@ func fleetLine(s *cluster.Status, run string) string {
 		}
 		slots += w.Slots
 	}
-	line := fmt.Sprintf("fleet: %d workers, %d episodes at once", len(s.Workers)-len(refused), slots)
+	line := fmt.Sprintf("fleet: %s, %s at once", report.Plural(len(s.Workers)-len(refused), "worker"), report.Plural(slots, "episode"))
 	if slots == 0 {
 		line += "; the jobs wait: start doubletake worker with the same --cluster"
 	}
@@ -270,7 +275,7 @@ func fleetLine(s *cluster.Status, run string) string {
 		}
 	}
 	if dead > 0 {
-		line += fmt.Sprintf("; %d dead letters", dead)
+		line += fmt.Sprintf("; %s", report.Plural(int(dead), "dead letter"))
 	}
 	return strings.Join(append([]string{line}, refused...), "; ")
 }
@@ -319,7 +324,7 @@ func printStatus(out io.Writer, s *cluster.Status) {
 	out = report.Printable(out)
 	fmt.Fprintf(out, "workers: %d\n", len(s.Workers))
 	for _, w := range s.Workers {
-		fmt.Fprintf(out, "  %s: %d of %d episodes running, %d done, %d failed, since %s\n", w.Name, w.Running, w.Slots, w.Done, w.Failed, w.Since.Format(time.DateTime))
+		fmt.Fprintf(out, "  %s: %d of %s running, %d done, %d failed, since %s\n", w.Name, w.Running, report.Plural(w.Slots, "episode"), w.Done, w.Failed, w.Since.Format(time.DateTime))
 		for run, why := range w.Refused {
 			fmt.Fprintf(out, "    does not play for run %s: %s\n", run, why)
 		}
@@ -330,7 +335,7 @@ func printStatus(out io.Writer, s *cluster.Status) {
 	}
 	fmt.Fprintf(out, "dead letters: %d\n", len(s.Dead))
 	for _, d := range s.Dead {
-		fmt.Fprintf(out, "  run %s, %s under %s, replicate %d: given to %d workers, none came to its end\n", d.Run, d.Conversation, d.Key.Arm, d.Key.Replicate, d.Deliveries)
+		fmt.Fprintf(out, "  run %s, %s under %s, replicate %d: given to %s, none came to its end\n", d.Run, d.Conversation, d.Key.Arm, d.Key.Replicate, report.Plural(int(d.Deliveries), "worker"))
 	}
 }
 

@@ -202,6 +202,51 @@ func TestAClusterPlaysTheSameNight(t *testing.T) {
 
 // TestWorkersRefuse: a worker plays for no run that asks an address, or runs a command,
 // that it was not allowed, nor for one whose compactors it does not have.
+// A night whose budget is spent asks for nothing more, however often it is begun again.
+func TestASpentBudgetStaysSpentOnACluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts servers and processes")
+	}
+	n := &clusterNight{url: clustertest.Servers(t, 1), prefix: "spent"}
+	n.worker(t, "one")
+	n.ready(t, "workers: 1\n")
+	dir := filepath.Join(t.TempDir(), "night")
+	spent := func() (tokens, episodes int) {
+		t.Helper()
+		var out bytes.Buffer
+		cmd := n.nightly(t, false, dir, &out)
+		cmd.Args = append(cmd.Args, "--fixture", "forbidden-directory,wrong-database,quiet-afternoon,superseded-path")
+		config := filepath.Join(cmd.Dir, "night.yaml")
+		data, err := os.ReadFile(config)
+		if err == nil {
+			err = os.WriteFile(config, append(data, "limits: {max_tokens: 20000}\n"...), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Run()
+		if code := cmd.ProcessState.ExitCode(); code != exitIncomplete || !strings.Contains(out.String(), "limits.max_tokens") {
+			t.Fatalf("exit code %d, want %d, and word of limits.max_tokens:\n%s", code, exitIncomplete, out.String())
+		}
+		record, err := replay.ReadRecord(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range record.Episodes {
+			if e.Finished() {
+				episodes++
+			}
+		}
+		return record.SpentTokens(), episodes
+	}
+	tokens, episodes := spent()
+	for range 2 {
+		if again, played := spent(); again != tokens || played != episodes {
+			t.Errorf("begun again, the night has spent %d tokens on %d episodes, and %d on %d before", again, played, tokens, episodes)
+		}
+	}
+}
+
 func TestWorkersRefuse(t *testing.T) {
 	servers := clustertest.Servers(t, 1)
 	for want, n := range map[string]struct {

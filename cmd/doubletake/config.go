@@ -46,6 +46,7 @@ type config struct {
 	Prices     map[string]model.Price     `yaml:"prices"` // by model name
 
 	dir  string // where the file lies: paths in it are relative to that
+	file string // what errors call it; empty where there is none
 	text string // the file as it is
 }
 
@@ -210,7 +211,7 @@ func loadConfig(path string) (*config, error) {
 // parseConfig reads a config; path is what errors call it, dir where its paths begin.
 func parseConfig(data []byte, path, dir string) (*config, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	c := config{dir: dir, text: string(data)}
+	c := config{dir: dir, file: path, text: string(data)}
 	if len(strings.TrimSpace(string(data))) > 0 {
 		decoder := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
 		if err := decoder.Decode(&c); err != nil {
@@ -218,11 +219,11 @@ func parseConfig(data []byte, path, dir string) (*config, error) {
 		}
 		var second any
 		if err := decoder.Decode(&second); err != io.EOF {
-			return nil, fmt.Errorf("config %s: a second document after the first", path)
+			return nil, fmt.Errorf("config %s: %s", path, secondDocument(c.text))
 		}
 	}
 	if err := c.validate(); err != nil {
-		return nil, fmt.Errorf("config %s: %w", path, err)
+		return nil, fmt.Errorf("config %s: %w", path, placed(c.text, err))
 	}
 	return &c, nil
 }
@@ -291,14 +292,14 @@ func place(node ast.Node) string { return strings.TrimPrefix(node.GetPath(), "$.
 
 // misplaced says what is wrong with a value, and where it stands.
 func misplaced(node ast.Node, format string, args ...any) error {
-	at := node.GetToken().Position
-	return fmt.Errorf("[%d:%d] %s: %s", at.Line, at.Column, place(node), fmt.Sprintf(format, args...))
+	at := node.GetToken()
+	return fmt.Errorf("[%d:%d] %s: %s\n%s", at.Position.Line, at.Position.Column, place(node), fmt.Sprintf(format, args...), excerptAt(at))
 }
 
 // explainYAML adds the nearest known key to the parser's error, which has line,
 // column and the place in the source.
 func explainYAML(err error) string {
-	text := yaml.FormatError(err, false, true)
+	text := withoutKeys(strings.TrimRight(yaml.FormatError(err, false, true), "\n"))
 	var kind *yaml.TypeError
 	if errors.As(err, &kind) {
 		// The library speaks of Go's types; a reader of YAML has lists and texts.
@@ -366,38 +367,33 @@ func (c *config) validate() error {
 		return err
 	}
 	if t := c.Agent.Temperature; t != nil && *t != 0 {
-		return fmt.Errorf("agent.temperature: %v; a replay compares two plays and needs 0", *t)
+		return wrong([]string{"agent", "temperature"}, "%v; a replay compares two plays and needs 0", *t)
 	}
 	if err := c.validateAPI(); err != nil {
 		return err
 	}
-	for name, compactor := range c.Compactors {
-		if err := compactor.validate(); err != nil {
-			return fmt.Errorf("compactors.%s: %w", name, err)
+	for _, name := range slices.Sorted(maps.Keys(c.Compactors)) {
+		if key, err := c.Compactors[name].validate(); err != nil {
+			return about(fmt.Errorf("compactors.%s: %w", name, err), "compactors", name, key)
 		}
 	}
-	settings := analysis.DefaultSettings()
-	for name, value := range c.Gates {
-		if err := settings.SetGate(name, value); err != nil {
-			return fmt.Errorf("gates: %w", err)
-		}
-	}
-	for name, n := range map[string]whole{
+	numbers := map[string]whole{
 		"agent.window": c.Agent.Window, "agent.step_limit": c.Agent.StepLimit, "limits.concurrency": c.Limits.Concurrency,
 		"limits.requests_per_minute": c.Limits.RequestsPerMinute, "limits.tokens_per_minute": c.Limits.TokensPerMinute, "limits.tries": c.Limits.Tries,
 		"limits.requests_in_flight": c.Limits.RequestsInFlight, "limits.max_tokens": c.Limits.MaxTokens,
 		"nightly.confirm": c.Nightly.Confirm, "nightly.replicates": c.Nightly.Replicates, "judge.controls": whole(c.controls()),
 		"agent.max_tokens": c.Agent.MaxTokens, "judge.max_tokens": c.Judge.MaxTokens, "cache.max_mb": c.Cache.MaxMB,
-	} {
-		if n < 0 {
-			return fmt.Errorf("%s: %d is negative", name, n)
+	}
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		if n := numbers[name]; n < 0 {
+			return wrong(strings.Split(name, "."), "%d is negative", n)
 		}
 	}
 	if c.Nightly.Confirm > maxConfirm {
-		return fmt.Errorf("nightly.confirm: %d; at most %d further plays tell stable from flaky", c.Nightly.Confirm, maxConfirm)
+		return wrong([]string{"nightly", "confirm"}, "%d; at most %d further plays tell stable from flaky", c.Nightly.Confirm, maxConfirm)
 	}
 	if c.Nightly.Replicates > maxConfirm {
-		return fmt.Errorf("nightly.replicates: %d; want at most %d", c.Nightly.Replicates, maxConfirm)
+		return wrong([]string{"nightly", "replicates"}, "%d; want at most %d", c.Nightly.Replicates, maxConfirm)
 	}
 	if err := c.money(); err != nil {
 		return err
@@ -414,7 +410,7 @@ func (c *config) validate() error {
 	if err := c.Cluster.validate(); err != nil {
 		return err
 	}
-	return c.analysis().Validate()
+	return c.validateAnalysis()
 }
 
 // maxConfirm bounds how often a discordant pair is played again.
@@ -422,20 +418,32 @@ const maxConfirm = 100
 
 // money says what is wrong with prices and limits.
 func (c *config) money() error {
-	amounts := map[string]float64{"limits.max_cost_usd": float64(c.Limits.MaxCostUSD)}
-	for name, p := range c.Prices {
-		amounts["prices."+name+".input"], amounts["prices."+name+".output"] = p.Input, p.Output
-		amounts["prices."+name+".cached_input"], amounts["prices."+name+".cache_write"] = p.CachedInput, p.CacheWrite
+	amount := func(v float64, keys ...string) error {
+		if !(v >= 0 && v < 1e9) {
+			return wrong(keys, "%v is no amount of money", v)
+		}
+		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(amounts)) {
-		if v := amounts[name]; !(v >= 0 && v < 1e9) {
-			return fmt.Errorf("%s: %v is no amount of money", name, v)
+	if err := amount(float64(c.Limits.MaxCostUSD), "limits", "max_cost_usd"); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Prices)) {
+		p := c.Prices[name]
+		for _, err := range []error{
+			amount(p.Input, "prices", name, "input"), amount(p.Output, "prices", name, "output"),
+			amount(p.CachedInput, "prices", name, "cached_input"), amount(p.CacheWrite, "prices", name, "cache_write"),
+		} {
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (c compactorConfig) validate() error {
+// validate says what is wrong with a compactor, and with which of its keys; the key is
+// empty where it is the whole.
+func (c compactorConfig) validate() (key string, err error) {
 	var kinds []string
 	for _, kind := range []struct {
 		name string
@@ -447,20 +455,20 @@ func (c compactorConfig) validate() error {
 	}
 	switch {
 	case len(kinds) == 0:
-		return fmt.Errorf("wants use (one of %s), exec (a command), http (an address), file (a folder of saved outputs) or preset (one of %s)", strings.Join(compact.Names(), ", "), strings.Join(compact.Presets(), ", "))
+		return "", fmt.Errorf("wants use (one of %s), exec (a command), http (an address), file (a folder of saved outputs) or preset (one of %s)", strings.Join(compact.Names(), ", "), strings.Join(compact.Presets(), ", "))
 	case len(kinds) == 2:
-		return fmt.Errorf("has both %s and %s", kinds[0], kinds[1])
+		return "", fmt.Errorf("has both %s and %s", kinds[0], kinds[1])
 	case len(kinds) > 2:
-		return fmt.Errorf("has %s; want one of them", strings.Join(kinds, ", "))
+		return "", fmt.Errorf("has %s; want one of them", strings.Join(kinds, ", "))
 	case c.KeepAlive && len(c.Exec) == 0:
-		return errors.New("has keep_alive, which goes with exec")
+		return "keep_alive", errors.New("has keep_alive, which goes with exec")
 	case len(c.HeadersEnv) > 0 && c.HTTP == "":
-		return errors.New("has headers_env, which goes with http")
+		return "headers_env", errors.New("has headers_env, which goes with http")
 	case c.Use != "" && !slices.Contains(compact.Names(), c.Use):
 		_, err := compact.New(c.Use, compact.Options{})
-		return err
+		return "use", err
 	case !(c.Trigger >= 0 && c.Trigger <= 1):
-		return fmt.Errorf("trigger: %v is not between 0 and 1", c.Trigger)
+		return "trigger", fmt.Errorf("trigger: %v is not between 0 and 1", c.Trigger)
 	}
 	return c.validateOptions()
 }

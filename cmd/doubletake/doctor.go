@@ -95,7 +95,7 @@ func runDoctor(c *cli.Context) error {
 	if c.Bool("json") {
 		err = writeIndented(c.App.Writer, d)
 	} else {
-		err = d.print(c.App.Writer)
+		err = d.print(c.App.Writer, terminalStyle(c))
 	}
 	if err == nil && d.code != exitOK {
 		return &exitError{code: d.code}
@@ -129,7 +129,7 @@ func (d *doctor) look() error {
 		return nil
 	}
 	part := fixtures.Set{Fixtures: d.fixtures}
-	d.note(healthPass, "set", fmt.Sprintf("%s, version %s: %d fixtures, %d items, %d compaction decisions", d.set.Name, d.set.Version, len(d.fixtures), part.Items(), part.Decisions()), "")
+	d.note(healthPass, "set", fmt.Sprintf("%s, version %s: %s, %s, %s", d.set.Name, d.set.Version, report.Plural(len(d.fixtures), "fixture"), report.Plural(part.Items(), "item"), report.Plural(part.Decisions(), "compaction decision")), "")
 	if part.Items() == 0 {
 		d.note(healthWarn, "items", unannotated, unannotatedNext)
 	}
@@ -389,10 +389,10 @@ func keyHint(at model.Endpoint) string {
 // window says whether the conversations fit.
 func (d *doctor) window() {
 	f := d.Forecast
-	found := fmt.Sprintf("%d tokens; the longest prefix has %d (%s)", d.settings.Window, f.LargestTokens, f.Largest)
+	found := fmt.Sprintf("%s; the longest prefix has %d (%s)", report.Plural(d.settings.Window, "token"), f.LargestTokens, f.Largest)
 	switch {
 	case len(f.LeftOut) > 0:
-		d.note(healthWarn, "window", fmt.Sprintf("%s; %d fixtures do not fit whole and have no accepted trace: %s", found, len(f.LeftOut), strings.Join(f.LeftOut, ", ")), "set agent.window if the model takes more, fork earlier, or accept a trace (doubletake review accept)")
+		d.note(healthWarn, "window", fmt.Sprintf("%s; too long for it, and without an accepted trace: %s: %s", found, report.Plural(len(f.LeftOut), "fixture"), strings.Join(f.LeftOut, ", ")), "set agent.window if the model takes more, fork earlier, or accept a trace (doubletake review accept)")
 	case d.config.Agent.Window == 0 && !d.offline:
 		d.note(healthWarn, "window", found+"; agent.window is not set, and this is the default", "set agent.window to what "+d.settings.Model+" takes")
 	default:
@@ -418,8 +418,8 @@ func (d *doctor) prices() {
 func (d *doctor) explain() {
 	s := d.settings
 	say := func(format string, args ...any) { d.Config = append(d.Config, fmt.Sprintf(format, args...)) }
-	say("agent: %s at %s, temperature 0, seed %d, window %d tokens, at most %d tool calls an episode, %s", s.Model, d.lineage.Endpoint, s.Seed, s.Window, s.StepLimit, map[replay.Mode]string{replay.ClosedLoop: "going on from its own turns", replay.StepByStep: "asked once for each recorded turn"}[s.Mode])
-	say("judge: %s at %s, %d planted controls of each kind, %.0f%% of which it must get right", d.judgeAs, d.lineage.JudgeEndpoint, d.config.controls(), 100*d.verdict.JudgeAccuracy)
+	say("agent: %s at %s, temperature 0, seed %d, window %s, at most %s an episode, %s", s.Model, d.lineage.Endpoint, s.Seed, report.Plural(s.Window, "token"), report.Plural(s.StepLimit, "tool call"), map[replay.Mode]string{replay.ClosedLoop: "going on from its own turns", replay.StepByStep: "asked once for each recorded turn"}[s.Mode])
+	say("judge: %s at %s, %s of each kind, %.0f%% of which it must get right", d.judgeAs, d.lineage.JudgeEndpoint, report.Plural(d.config.controls(), "planted control"), 100*d.verdict.JudgeAccuracy)
 	for _, info := range d.infos {
 		if info.Compactor != "" {
 			say("%s: %s, which is %s", info.Role, info.Name, d.compactorText(info.Compactor))
@@ -430,10 +430,10 @@ func (d *doctor) explain() {
 	if d.control {
 		control = "the reference is played against itself, never from the cache"
 	}
-	say("plays: each episode %d times; disagreements %d times more; %s; stop %s", max(1, d.replicates), int(d.config.Nightly.Confirm), control, cmp.Or(string(d.verdict.Stop), "never"))
+	say("plays: each episode %s; disagreements %s more; %s; stop %s", report.Plural(max(1, d.replicates), "time"), report.Plural(int(d.config.Nightly.Confirm), "time"), control, cmp.Or(string(d.verdict.Stop), "never"))
 	say("test: alpha %v, margin %v, noise budget %v, at most %.0f%% unscored", d.verdict.Alpha, d.verdict.Margin, d.verdict.NoiseBudget, 100*d.verdict.MaxUnscored)
 	l := d.config.Limits
-	say("limits: %d episodes at once, %s requests and %s tokens a minute, money %s", s.Concurrency, orNone(int(l.RequestsPerMinute)), orNone(int(l.TokensPerMinute)), moneyLimit(float64(l.MaxCostUSD)))
+	say("limits: %s at once, %s requests and %s tokens a minute, money %s", report.Plural(s.Concurrency, "episode"), orNone(int(l.RequestsPerMinute)), orNone(int(l.TokensPerMinute)), moneyLimit(float64(l.MaxCostUSD)))
 }
 
 func orNone(n int) string {
@@ -470,7 +470,7 @@ func (d *doctor) compactorText(name string) string {
 	return "the preset " + c.Preset
 }
 
-func (d *doctor) print(out io.Writer) error {
+func (d *doctor) print(out io.Writer, style report.Style) error {
 	printable := report.Printable(out)
 	for _, line := range d.Config {
 		fmt.Fprintln(printable, line)
@@ -479,7 +479,8 @@ func (d *doctor) print(out io.Writer) error {
 		fmt.Fprintln(printable)
 	}
 	for _, c := range d.Checks {
-		fmt.Fprintf(printable, "%s  %-11s  %s\n", c.Status, c.Check, c.Found)
+		fmt.Fprint(out, style.Status(string(c.Status)))
+		fmt.Fprintf(printable, "  %-11s  %s\n", c.Check, c.Found)
 		if c.Next != "" {
 			fmt.Fprintf(printable, "%19s->%s\n", "", " "+c.Next)
 		}

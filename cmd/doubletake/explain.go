@@ -47,7 +47,7 @@ func runExplain(c *cli.Context) error {
 		return printContext(c)
 	}
 	if c.NArg() != 2 {
-		return usageError("explain wants a run directory and a fixture, have %d arguments (doubletake explain --help)", c.NArg())
+		return usageError("explain wants a run directory and a fixture, have %s (doubletake explain --help)", report.Plural(c.NArg(), "argument"))
 	}
 	night, err := loadNight(c.Args().First(), analysis.Options{})
 	if err != nil {
@@ -65,13 +65,13 @@ func runExplain(c *cli.Context) error {
 	if c.Bool("json") {
 		return writeIndented(c.App.Writer, told)
 	}
-	return story.Text(c.App.Writer, told, story.Style{Width: terminalStyle(c).Width, Full: c.Bool("full")})
+	return story.Text(c.App.Writer, told, story.Style{Style: terminalStyle(c), Full: c.Bool("full")})
 }
 
 // printContext prints one of a run's contexts.
 func printContext(c *cli.Context) error {
 	if c.NArg() != 1 {
-		return usageError("explain --context wants a run directory, have %d arguments (doubletake explain --help)", c.NArg())
+		return usageError("explain --context wants a run directory, have %s (doubletake explain --help)", report.Plural(c.NArg(), "argument"))
 	}
 	record, err := replay.ReadRecord(c.Args().First())
 	if err != nil {

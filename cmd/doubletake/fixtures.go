@@ -36,8 +36,8 @@ func fixturesVerify() *cli.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.App.Writer, "%s %s: %d fixtures, %d items, %d compaction decisions; all that they claim holds\n",
-				set.Name, set.Version, len(set.Fixtures), set.Items(), set.Decisions())
+			fmt.Fprintf(c.App.Writer, "%s %s: %s, %s, %s; all that they claim holds\n",
+				set.Name, set.Version, report.Plural(len(set.Fixtures), "fixture"), report.Plural(set.Items(), "item"), report.Plural(set.Decisions(), "compaction decision"))
 			return nil
 		},
 	}
@@ -94,7 +94,7 @@ func bumpManifest(out io.Writer, dir, version string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s %s: %d fixtures, %d files, set hash %s\n", dir, version, len(set.Fixtures), len(manifest.Hashes), manifest.Hash())
+	fmt.Fprintf(out, "%s %s: %s, %s, set hash %s\n", dir, version, report.Plural(len(set.Fixtures), "fixture"), report.Plural(len(manifest.Hashes), "file"), manifest.Hash())
 	return nil
 }
 

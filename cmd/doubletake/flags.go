@@ -94,7 +94,7 @@ func interspersed(command *cli.Command) {
 	takes := valueFlags(command.Flags)
 	command.Action = func(c *cli.Context) error {
 		args := c.Args().Slice()
-		if !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") && a != "-" }) {
+		if behindDashes(c) || !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") && a != "-" }) {
 			return action(c)
 		}
 		var flags, rest []string
@@ -123,6 +123,15 @@ func interspersed(command *cli.Command) {
 		again.Action = action
 		return again.Run(c, append(append(append([]string{command.Name}, given...), flags...), append([]string{"--"}, rest...)...)...)
 	}
+}
+
+// behindDashes says whether two dashes ended the flags before the first argument, so that
+// all that follow are arguments. The library takes the dashes away; the program's own
+// arguments, whose end these are, still have them.
+func behindDashes(c *cli.Context) bool {
+	all, _ := c.App.Metadata[argumentsKey].([]string)
+	at := len(all) - c.NArg() - 1
+	return at >= 0 && all[at] == "--" && slices.Equal(all[at+1:], c.Args().Slice())
 }
 
 // explicitFlags writes the flags that stood before the arguments again.
@@ -158,6 +167,6 @@ func terminalStyle(c *cli.Context) report.Style {
 	if err != nil {
 		width = 0
 	}
-	_, plain := os.LookupEnv("NO_COLOR")
-	return report.Style{Color: !plain && os.Getenv("TERM") != "dumb", Width: width}
+	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("CI") != "" || os.Getenv("TERM") == "dumb"
+	return report.Style{Color: !plain, Width: width}
 }

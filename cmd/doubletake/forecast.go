@@ -193,11 +193,11 @@ func (n *night) conditions(e *nightForecast, bounds replay.Bounds) {
 	}
 	var keys []string
 	if bounds.AgentAssumed {
-		e.MostIf = append(e.MostIf, fmt.Sprintf("no answer of the agent is longer than %d tokens", bounds.Agent))
+		e.MostIf = append(e.MostIf, fmt.Sprintf("no answer of the agent is longer than %s", report.Plural(bounds.Agent, "token")))
 		keys = append(keys, "agent.max_tokens")
 	}
 	if bounds.JudgeAssumed {
-		e.MostIf = append(e.MostIf, fmt.Sprintf("no answer of the judge is longer than %d tokens", bounds.Judge))
+		e.MostIf = append(e.MostIf, fmt.Sprintf("no answer of the judge is longer than %s", report.Plural(bounds.Judge, "token")))
 		keys = append(keys, "judge.max_tokens")
 	}
 	if len(keys) > 0 {
@@ -320,7 +320,7 @@ func (n *night) dryRun() error {
 
 func (n *night) printForecast(out io.Writer, e *nightForecast) error {
 	out = report.Printable(out)
-	fmt.Fprintf(out, "  %d fixtures x %d arms (%s) x %d: %d episodes\n", e.Fixtures, len(e.Arms), strings.Join(e.Arms, ", "), e.Replicates, e.Episodes)
+	fmt.Fprintf(out, "  %s x %s (%s) x %d: %s\n", report.Plural(e.Fixtures, "fixture"), report.Plural(len(e.Arms), "arm"), strings.Join(e.Arms, ", "), e.Replicates, report.Plural(e.Episodes, "episode"))
 	if len(e.LeftOut) > 0 {
 		fmt.Fprintf(out, "  %d do not fit the window whole and have no accepted trace, so that they are left out: %s\n", len(e.LeftOut), strings.Join(e.LeftOut, ", "))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,7 +25,8 @@ models, judge prompt, parameters. A floors file (YAML or JSON) holds floors by n
 constraint, commitment, open_question, reference, contradictions, prompt_size, and the
 metrics of report.json. A floor on what the run did not measure is UNSCORED: it blocks
 nothing, is named on stderr, and is gate: INCONCLUSIVE, exit code 4, under --strict, as is a
-run whose verdict is inconclusive.
+run whose verdict is inconclusive. In GitHub Actions the lines are added to the job's
+summary, and what blocks is annotated; the report itself is for nightly and report.
 
    doubletake gate night
    doubletake gate night --baseline last-night --floors floors.yaml`,
@@ -54,6 +56,15 @@ func runGate(c *cli.Context) error {
 		if err := yaml.UnmarshalWithOptions(data, &options.Gates, yaml.Strict()); err != nil {
 			return fmt.Errorf("floors %s: %s", path, yaml.FormatError(err, false, true))
 		}
+		for _, name := range slices.Sorted(maps.Keys(options.Gates)) {
+			if err := validateGate(name, options.Gates[name]); err != nil {
+				where := about
+				if !slices.Contains(analysis.GateNames(), name) {
+					where = aboutName
+				}
+				return fmt.Errorf("floors %s: %w", path, placed(string(data), where(err, name)))
+			}
+		}
 	}
 	found, err := loadNight(c.Args().First(), options)
 	if err != nil {
@@ -77,19 +88,31 @@ func runGate(c *cli.Context) error {
 	}
 	strict := c.Bool("strict")
 	result, code := gateResult(found.Report, gates, strict)
-	after := ""
+	after, decides := "", result
 	if reviewed != nil {
 		var afterCode int
 		after, afterCode = reviewedResult(found.Report, gates, strict)
 		if c.Bool("reviewed") {
 			// The rows that decide are those that are shown.
-			code = afterCode
+			code, decides = afterCode, after
 			gates = append(slices.Clone(reviewed.AtWorst.Gates), gates[len(found.Report.Gates):]...)
 		}
 	}
 	sayUnannotated(c, found.Report.Set.Items)
 	sayUnmeasured(c, found.Report.Unmeasured(gates))
-	addSummary(c, found)
+	text := func(style report.Style) string {
+		out := new(strings.Builder)
+		printGates(out, gates, against, result, style)
+		if reviewed != nil {
+			fmt.Fprintln(out, "review:")
+			for _, line := range report.ReviewLines(found.Report) {
+				fmt.Fprintf(out, "  %s\n", report.Clean(line))
+			}
+			fmt.Fprintf(out, "gate after review (%d of %d decided, the rest at their worst): %s\n", reviewed.Decided, reviewed.Queue, style.Status(after))
+		}
+		return report.Fold(out.String(), style.Width)
+	}
+	addGateSummary(c, decides, text(report.Style{}))
 	if c.Bool("json") {
 		err := writeIndented(c.App.Writer, struct {
 			Gate     string             `json:"gate"`
@@ -103,16 +126,7 @@ func runGate(c *cli.Context) error {
 		}
 	} else {
 		err := printOnCI(c, found, c.String("set"), func(printed io.Writer) error {
-			out := new(strings.Builder)
-			printGates(out, gates, against, result)
-			if reviewed != nil {
-				fmt.Fprintln(out, "review:")
-				for _, line := range report.ReviewLines(found.Report) {
-					fmt.Fprintf(out, "  %s\n", report.Clean(line))
-				}
-				fmt.Fprintf(out, "gate after review (%d of %d decided, the rest at their worst): %s\n", reviewed.Decided, reviewed.Queue, after)
-			}
-			_, err := io.WriteString(printed, report.Fold(out.String(), terminalStyle(c).Width))
+			_, err := io.WriteString(printed, text(terminalStyle(c)))
 			return err
 		})
 		if err != nil {
@@ -177,9 +191,9 @@ func reviewedResult(r *analysis.Report, gates []analysis.Gate, strict bool) (str
 	return gateResult(&after, append(slices.Clone(r.Reviewed.AtWorst.Gates), gates[len(r.Gates):]...), strict)
 }
 
-func printGates(out io.Writer, gates []analysis.Gate, against *analysis.Baseline, result string) {
+func printGates(out io.Writer, gates []analysis.Gate, against *analysis.Baseline, result string, style report.Style) {
 	for _, g := range gates {
-		fmt.Fprintln(out, report.GateLine(g))
+		fmt.Fprintln(out, report.GateLine(g, style))
 		if g.Status == analysis.GateRegressed {
 			for _, item := range g.NewlyLost {
 				fmt.Fprintf(out, "             %s\n", report.Clean(item))
@@ -192,5 +206,5 @@ func printGates(out io.Writer, gates []analysis.Gate, against *analysis.Baseline
 			fmt.Fprintf(out, "  %s\n", report.Clean(d))
 		}
 	}
-	fmt.Fprintf(out, "gate: %s\n", result)
+	fmt.Fprintf(out, "gate: %s\n", style.Status(result))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -21,19 +22,38 @@ const (
 )
 
 // addSummary adds the report for a pull request to the summary of the job, where there is
-// one. A summary that cannot be written is a warning: the exit code is the run's.
+// one and the same report does not stand there already.
 func addSummary(c *cli.Context, found *analysis.Night) {
+	summarize(c, func(out io.Writer) error { return report.PullRequest(out, found.Report) })
+}
+
+// addGateSummary adds what gate printed to the summary of the job, where there is one. The
+// report itself is for the command that made the run.
+func addGateSummary(c *cli.Context, result, text string) {
+	summarize(c, func(out io.Writer) error { return report.GateSummary(out, result, text) })
+}
+
+// summarize adds to the summary of the job what does not stand there already. A summary that
+// cannot be written is a warning: the exit code is the run's.
+func summarize(c *cli.Context, write func(io.Writer) error) {
 	path := os.Getenv(summaryVariable)
 	if path == "" {
 		return
 	}
-	err := appendTo(path, func(out io.Writer) error { return report.PullRequest(out, found.Report) })
+	var text bytes.Buffer
+	err := write(&text)
+	if there, unread := os.ReadFile(path); err == nil && unread == nil && bytes.Contains(there, text.Bytes()) {
+		return
+	}
+	if err == nil {
+		err = appendTo(path, text.Bytes())
+	}
 	if err != nil {
 		fmt.Fprintf(report.Printable(c.App.ErrWriter), "warning: the summary of the job (%s): %v\n", summaryVariable, err)
 	}
 }
 
-func appendTo(path string, write func(io.Writer) error) (err error) {
+func appendTo(path string, text []byte) (err error) {
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
@@ -43,7 +63,8 @@ func appendTo(path string, write func(io.Writer) error) (err error) {
 			err = closed
 		}
 	}()
-	return write(file)
+	_, err = file.Write(text)
+	return err
 }
 
 // printOnCI prints text on stdout. In GitHub Actions no part of the text can be a workflow

@@ -35,8 +35,8 @@ goes through a temporary file in TMPDIR (else /var/tmp).
    doubletake compare --set mine none recorded`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "out", Usage: "write the recordings to `DIR`", EnvVars: twin("out")},
-			&cli.StringFlag{Name: "format", Usage: "auto, or one of " + strings.Join(recording.FormatNames(), ", "), Value: recording.Auto, EnvVars: twin("import-format")},
-			&cli.StringFlag{Name: "fixtures", Usage: "draft fixtures: auto (for recordings with compactions), all or none", Value: "auto", EnvVars: twin("fixtures")},
+			&cli.StringFlag{Name: "format", Usage: "the `FORMAT`: auto, or one of " + strings.Join(recording.FormatNames(), ", "), Value: recording.Auto, EnvVars: twin("import-format")},
+			&cli.StringFlag{Name: "fixtures", Usage: "draft fixtures of `WHICH`: auto (for recordings with compactions), all or none", Value: "auto", EnvVars: twin("fixtures")},
 			&cli.BoolFlag{Name: "no-redact", Usage: "leave credentials, e-mail addresses and home folders as they are", EnvVars: twin("no-redact")},
 			&cli.BoolFlag{Name: "rules", Usage: "list what is taken out, and read nothing", EnvVars: twin("rules")},
 			jsonFlag(),
@@ -63,8 +63,8 @@ func runImport(c *cli.Context) error {
 		return usageError("--out %s holds a run: name another folder for the recordings", c.String("out"))
 	}
 	drafts := c.String("fixtures")
-	if drafts != "auto" && drafts != "all" && drafts != "none" {
-		return usageError("--fixtures %q: want auto, all or none", drafts)
+	if !slices.Contains(draftNames(), drafts) {
+		return usageError("--fixtures %w", noneOf(drafts, draftNames()...))
 	}
 	change, learn := redactor.Record, redactor.Learn
 	if c.Bool("no-redact") {
@@ -128,11 +128,11 @@ func printRules(out io.Writer, r *redact.Redactor) error {
 func outcome(f recording.FileSummary) string {
 	switch {
 	case f.Error != "":
-		return fmt.Sprintf("%d recordings, then: %s", len(f.Recordings), report.Clean(f.Error))
+		return fmt.Sprintf("%s, then: %s", report.Plural(len(f.Recordings), "recording"), report.Clean(f.Error))
 	case f.Skipped != "":
 		return "skipped: " + report.Clean(f.Skipped)
 	}
-	return fmt.Sprintf("%d recordings (%s)", len(f.Recordings), f.Format)
+	return fmt.Sprintf("%s (%s)", report.Plural(len(f.Recordings), "recording"), f.Format)
 }
 
 // manyFiles is from where on progress is told of a hundredth at a time.
@@ -175,14 +175,14 @@ func draft(out io.Writer, dir string, summary recording.Summary, all bool) error
 		return err
 	}
 	if !mine {
-		fmt.Fprintf(out, "%d fixtures drafted; %s has a manifest of yours: bump its version with doubletake fixtures hash --set %s --bump VERSION\n", made, dir, dir)
+		fmt.Fprintf(out, "%s drafted; %s has a manifest of yours: bump its version with doubletake fixtures hash --set %s --bump VERSION\n", report.Plural(made, "fixture"), dir, dir)
 		return nil
 	}
 	set, manifest, err := fixtures.WriteManifest(dir, "")
 	if err != nil {
 		return errors.Join(fmt.Errorf("drafting a set in %s", dir), err)
 	}
-	fmt.Fprintf(out, "%d fixtures drafted; %s is a set of %d fixtures now, version %s\n", made, dir, len(set.Fixtures), manifest.Version)
+	fmt.Fprintf(out, "%s drafted; %s is a set of %s now, version %s\n", report.Plural(made, "fixture"), dir, report.Plural(len(set.Fixtures), "fixture"), manifest.Version)
 	return nil
 }
 
@@ -196,8 +196,8 @@ func printImport(out io.Writer, s recording.Summary) error {
 				fmt.Fprintf(&b, "  and %d more\n", len(f.Recordings)-most)
 				break
 			}
-			fmt.Fprintf(&b, "  %s: %d turns, %d messages, %d calls (%d paired, %d unanswered), %d orphan results, %d compactions\n",
-				report.Clean(w.ID), w.Turns, w.Messages, w.Calls, w.Paired, w.Unanswered, w.Orphans, w.Compactions)
+			fmt.Fprintf(&b, "  %s: %s, %s, %s (%d paired, %d unanswered), %s, %s\n",
+				report.Clean(w.ID), report.Plural(w.Turns, "turn"), report.Plural(w.Messages, "message"), report.Plural(w.Calls, "call"), w.Paired, w.Unanswered, report.Plural(w.Orphans, "orphan result"), report.Plural(w.Compactions, "compaction"))
 			for _, u := range w.UnansweredCalls {
 				fmt.Fprintf(&b, "    unanswered call %s of turn %d: %s\n", report.Clean(u.ID), u.Turn, report.Clean(u.Reason))
 			}
@@ -210,8 +210,10 @@ func printImport(out io.Writer, s recording.Summary) error {
 		}
 	}
 	t := s.Total
-	fmt.Fprintf(&b, "%d files, %d recordings, %d files skipped; %d turns, %d calls (%d paired, %d unanswered), %d orphan results, %d compactions\n",
-		len(s.Files), s.Recordings, s.Skipped, t.Turns, t.Calls, t.Paired, t.Unanswered, t.Orphans, t.Compactions)
+	fmt.Fprintf(&b, "%s, %s, %s skipped; %s, %s (%d paired, %d unanswered), %s, %s\n", report.Plural(len(s.Files), "file"), report.Plural(s.Recordings, "recording"), report.Plural(s.Skipped, "file"), report.Plural(t.Turns, "turn"), report.Plural(t.Calls, "call"), t.Paired, t.Unanswered, report.Plural(t.Orphans, "orphan result"), report.Plural(t.Compactions, "compaction"))
 	_, err := io.WriteString(out, b.String())
 	return err
 }
+
+// draftNames lists of which recordings fixtures can be drafted.
+func draftNames() []string { return []string{"auto", "all", "none"} }

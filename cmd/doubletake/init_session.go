@@ -51,7 +51,7 @@ func (s *suite) session(file string) error {
 	}
 	rec := z.cut(whole)
 	if turns := rec.LastTurn(); turns < whole.LastTurn() {
-		s.said = append(s.said, fmt.Sprintf("its first %d turns were taken: more does not fit a window of %d tokens, in which the reference keeps all of it", turns, replay.DefaultWindow))
+		s.said = append(s.said, fmt.Sprintf("the first %s taken: more does not fit a window of %s, in which the reference keeps all of it", report.Plural(turns, "turn"), report.Plural(replay.DefaultWindow, "token")))
 	}
 	var data bytes.Buffer
 	if err := fixtures.WriteRecording(&data, rec); err != nil {
@@ -117,7 +117,7 @@ func (s *suite) imported(file string) (*fixtures.Recording, error) {
 		return nil, usageError("no conversation was read from %s: %s", file, strings.Join(why, "; "))
 	}
 	if summary.Recordings > 1 {
-		s.said = append(s.said, fmt.Sprintf("%s holds %d conversations: the longest was taken, doubletake import takes all", file, summary.Recordings))
+		s.said = append(s.said, fmt.Sprintf("%s holds %s: the longest was taken, doubletake import takes all", file, report.Plural(summary.Recordings, "conversation")))
 	}
 	if info, err := os.Stat(longest.File); err == nil && info.Size() > mostDrafted {
 		return nil, usageError("the conversation has %d MB: more than a fixture can be played from; take a shorter one", info.Size()>>20)
@@ -126,13 +126,13 @@ func (s *suite) imported(file string) (*fixtures.Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.said = append(s.said, fmt.Sprintf("%s: %d turns, %d calls, %d recorded compactions", rec.Header.ID, longest.Turns, longest.Calls, longest.Compactions))
+	s.said = append(s.said, fmt.Sprintf("%s: %s, %s, %s", rec.Header.ID, report.Plural(longest.Turns, "turn"), report.Plural(longest.Calls, "call"), report.Plural(longest.Compactions, "recorded compaction")))
 	if counts := redactor.Counts(); opts.Redact != nil && len(counts) > 0 {
 		total := 0
 		for _, n := range counts {
 			total += n
 		}
-		s.said = append(s.said, fmt.Sprintf("%d credentials, addresses and folder names were replaced; read %s before you share it", total, s.path(starterSet+"/recordings/"+rec.Header.ID+".jsonl")))
+		s.said = append(s.said, fmt.Sprintf("credentials, addresses and folder names replaced: %d; read %s before you share it", total, s.path(starterSet+"/recordings/"+rec.Header.ID+".jsonl")))
 	}
 	return rec, nil
 }
@@ -196,7 +196,7 @@ func (z *size) points(f *fixtures.Fixture, rec *fixtures.Recording) error {
 		point = z.earlier(rec)
 	}
 	if point == 0 {
-		return usageError("the session %s has %d turns and no place to compact it: after some messages of user and agent that are most of the context, with something left to do; take a longer one", f.ConversationID, last)
+		return usageError("the session %s has %s and no place to compact it: after some messages of user and agent that are most of the context, with something left to do; take a longer one", f.ConversationID, report.Plural(last, "turn"))
 	}
 	f.CompactAfter, f.CompactionsExpected = []int{point}, 1
 	return nil
@@ -295,7 +295,7 @@ func (s *suite) items(base *fixtures.Fixture, rec *fixtures.Recording) (*fixture
 	}
 	f := session.Fixture(*base)
 	f.Title = ""
-	s.said = append(s.said, fmt.Sprintf("%d items and %d checks, each confirmed by you", len(f.MustSurvive), len(f.Checks)))
+	s.said = append(s.said, fmt.Sprintf("%s and %s, each confirmed by you", report.Plural(len(f.MustSurvive), "item"), report.Plural(len(f.Checks), "check")))
 	s.next = append(s.next, fmt.Sprintf("doubletake fixtures annotate %s   # goes on with what else was found", shellWord(path)))
 	return f, nil
 }
@@ -366,7 +366,7 @@ func (s *suite) proposed(base *fixtures.Fixture, rec *fixtures.Recording, propos
 	for i := range f.MustSurvive {
 		note.Items = append(note.Items, f.MustSurvive[i].ID)
 	}
-	f.Title = fmt.Sprintf("drafted from %s; %d items proposed, none confirmed", f.ConversationID, len(note.Items))
+	f.Title = fmt.Sprintf("drafted from %s; %s proposed, none confirmed", f.ConversationID, report.Plural(len(note.Items), "item"))
 	if f.Note, err = json.Marshal(note); err != nil {
 		return nil, err
 	}

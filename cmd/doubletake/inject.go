@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -57,9 +58,22 @@ func (n *night) prepareArms(roles []role) error {
 // builtIn makes the built-in compactor use, which the user knows by a name, with the
 // failure that is to be injected.
 func (n *night) builtIn(name, use string, options compact.Options) (replay.Compactor, error) {
+	if !isBuiltIn(use) && len(n.config.Compactors) > 0 {
+		return nil, n.noCompactor(use)
+	}
 	if n.injection == nil || !compact.NeedsModel(use) {
 		return compact.New(use, options)
 	}
 	n.injected = append(n.injected, name)
 	return compact.NewInjected(use, options, *n.injection)
+}
+
+// noCompactor says that no compactor is called so, the config's neither.
+func (n *night) noCompactor(name string) error {
+	own := slices.Sorted(maps.Keys(n.config.Compactors))
+	hint := "."
+	if near := nearest(name, append(slices.Clone(own), compact.Names()...)); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return usageError("no compactor is called %q%s There are %s in the config, and built in %s", name, hint, strings.Join(own, ", "), strings.Join(compact.Names(), ", "))
 }

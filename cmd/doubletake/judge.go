@@ -183,7 +183,7 @@ func judgeEndpoint(c *cli.Context, record *replay.Record) (model.Endpoint, func(
 	own := cmp.Or(lineage.JudgeAPI, providerOpenAI) // who provided the run's judge
 	provider := cmp.Or(c.String("provider"), own)
 	if provider != providerOpenAI && provider != providerAnthropic {
-		return endpoint, nothing, usageError("--provider: %q; want %s or %s", provider, providerOpenAI, providerAnthropic)
+		return endpoint, nothing, usageError("--provider: %w", noneOf(provider, providerOpenAI, providerAnthropic))
 	}
 	if endpoint.BaseURL == "" && provider == own && !strings.HasPrefix(lineage.JudgeEndpoint, replay.OfflineIdentity) {
 		endpoint.BaseURL = lineage.JudgeEndpoint

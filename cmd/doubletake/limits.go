@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/doubletake-dev/doubletake/analysis/report"
@@ -27,21 +28,32 @@ func (n *night) asking(agent, judge *model.Endpoint) {
 
 // validateAsking says what is wrong with how models are to be asked.
 func (c *config) validateAsking() error {
-	for key, quirks := range map[string]*model.Quirks{"agent.quirks": c.Agent.Quirks, "judge.quirks": c.Judge.Quirks} {
-		if quirks == nil {
+	for _, asked := range []struct {
+		section string
+		quirks  *model.Quirks
+	}{{"agent", c.Agent.Quirks}, {"judge", c.Judge.Quirks}} {
+		if asked.quirks == nil {
 			continue
 		}
-		if err := quirks.Validate(); err != nil {
-			return fmt.Errorf("%s.%w", key, err)
+		if err := asked.quirks.Validate(); err != nil {
+			quirk, _, _ := strings.Cut(err.Error(), ":")
+			return about(fmt.Errorf("%s.quirks.%w", asked.section, err), asked.section, "quirks", quirk)
 		}
 	}
-	for key, other := range map[string]bool{
-		"agent.provider: " + providerAnthropic: c.Agent.Provider == providerAnthropic && (c.Agent.Stream || beyondTemperature(c.Agent.Quirks)),
-		"judge.provider: " + providerAnthropic: c.judgeProvider() == providerAnthropic && (c.Judge.Stream || beyondTemperature(c.Judge.Quirks)),
-		"agent.api: " + apiResponses:           c.Agent.API == apiResponses && (c.Agent.Stream || c.Agent.Quirks != nil),
+	for _, other := range []struct {
+		section, by string
+		is, stream  bool
+	}{
+		{"agent", "provider: " + providerAnthropic, c.Agent.Provider == providerAnthropic && (c.Agent.Stream || beyondTemperature(c.Agent.Quirks)), c.Agent.Stream},
+		{"judge", "provider: " + providerAnthropic, c.judgeProvider() == providerAnthropic && (c.Judge.Stream || beyondTemperature(c.Judge.Quirks)), c.Judge.Stream},
+		{"agent", "api: " + apiResponses, c.Agent.API == apiResponses && (c.Agent.Stream || c.Agent.Quirks != nil), c.Agent.Stream},
 	} {
-		if other {
-			return fmt.Errorf("%s: stream and quirks go with Chat Completions alone, but for quirks.temperature with %s", key, providerAnthropic)
+		if other.is {
+			key := "quirks"
+			if other.stream {
+				key = "stream"
+			}
+			return about(fmt.Errorf("%s.%s: stream and quirks go with Chat Completions alone, but for quirks.temperature with %s", other.section, other.by, providerAnthropic), other.section, key)
 		}
 	}
 	return nil
@@ -66,7 +78,7 @@ func (n *night) limiters() func(model.Endpoint) *model.Limiter {
 			byHost[host] = limiter
 			n.close = append(n.close, func() error {
 				if slowed := limiter.Slowed(); slowed > 0 {
-					fmt.Fprintf(report.Printable(n.cli.App.ErrWriter), "%s asked to slow down %d times\n", host, slowed)
+					fmt.Fprintf(report.Printable(n.cli.App.ErrWriter), "%s asked to slow down %s\n", host, report.Plural(slowed, "time"))
 				}
 				return nil
 			})

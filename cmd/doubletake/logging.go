@@ -53,7 +53,7 @@ func newLog(c *cli.Context) (*slog.Logger, error) {
 	if level != "" {
 		var from slog.Level
 		if err := from.UnmarshalText([]byte(strings.ToUpper(level))); err != nil {
-			return nil, usageError("--log-level %q: want debug, info, warn or error", level)
+			return nil, usageError("--log-level %w", noneOf(level, logLevels()...))
 		}
 		options.Level = from
 	}
@@ -64,12 +64,11 @@ func newLog(c *cli.Context) (*slog.Logger, error) {
 	case logJSON:
 		return slog.New(slog.NewJSONHandler(out, options)), nil
 	}
-	hint := ""
-	if like := nearest(format, []string{logText, logJSON}); like != "" {
-		hint = "; did you mean " + like + "?"
-	}
-	return nil, usageError("--log-format %q: want text or json%s", format, hint)
+	return nil, usageError("--log-format %w", noneOf(format, logText, logJSON))
 }
+
+// logLevels lists what --log-level takes.
+func logLevels() []string { return []string{"debug", "info", "warn", "error"} }
 
 // progressOut is where progress is told: by lines, not bars, where a log runs beside it.
 func progressOut(c *cli.Context, log *slog.Logger) io.Writer {

@@ -63,6 +63,7 @@ type night struct {
 	judge       *model.Cached
 	judgeAs     string
 	budget      *model.Budget
+	paid        map[fixtures.Hash]bool // answers that the run paid for before it went on
 	lineage     replay.Lineage
 	arms        []replay.Arm
 	infos       []replay.ArmInfo
@@ -98,6 +99,9 @@ type night struct {
 func runNight(c *cli.Context, command string, roles func(*config) ([]role, error)) (err error) {
 	n := &night{command: command, cli: c}
 	if n.log, err = newLog(c); err != nil {
+		return err
+	}
+	if err := checkOutputs(c, c.String("out")); err != nil {
 		return err
 	}
 	if n.config, err = loadConfig(c.String("config")); err != nil {
@@ -198,7 +202,7 @@ func (n *night) load() (err error) {
 	n.verdict = n.config.analysis()
 	if n.cli.IsSet("stop") {
 		if n.verdict.Stop, err = analysis.ParseStop(n.cli.String("stop")); err != nil {
-			return usageError("--stop: %w", err)
+			return usageError("--stop: %w", noneOf(n.cli.String("stop"), string(analysis.StopEarly), string(analysis.StopNever)))
 		}
 	}
 	n.replicates = int(n.config.Nightly.Replicates)
@@ -254,10 +258,14 @@ func (n *night) connect(ctx context.Context) error {
 	n.judgeAs = cmp.Or(c.String("judge-model"), cfg.Judge.Model)
 	if n.offline = endpoint.BaseURL == "" && n.settings.Model == ""; n.offline {
 		if cfg.Agent.Provider != "" || cfg.Judge.Provider != "" {
-			return usageError("a provider is set and no agent's model: name agent.model, too, or leave both to the embedded provider")
+			section := "agent"
+			if cfg.Agent.Provider == "" {
+				section = "judge"
+			}
+			return cfg.wrongSince(about(usageError("a provider is set and no agent's model: name agent.model, too, or leave both to the embedded provider"), section, "provider"))
 		}
 		if cfg.Judge.BaseURL != "" {
-			return usageError("judge.base_url is set and no agent's model: name agent.model, too, or leave both to the embedded provider")
+			return cfg.wrongSince(about(usageError("judge.base_url is set and no agent's model: name agent.model, too, or leave both to the embedded provider"), "judge", "base_url"))
 		}
 		server, library, err := startOffline(ctx, n.set.Files(), "127.0.0.1:0")
 		if err != nil {
@@ -377,7 +385,7 @@ func (n *night) pricesOf(names ...string) error {
 	}
 	for _, name := range names {
 		if _, ok := n.config.Prices[name]; !ok {
-			return usageError("limits.max_cost_usd is set, and prices has no entry for the model %s; add prices: {%s: {input: USD, output: USD}}, per million tokens", name, name)
+			return n.config.wrongSince(about(usageError("limits.max_cost_usd is set, and prices has no entry for the model %s; add prices: {%s: {input: USD, output: USD}}, per million tokens", name, name), "limits", "max_cost_usd"))
 		}
 	}
 	return nil
@@ -407,14 +415,14 @@ func (n *night) addArms(roles []role) error {
 		n.addArm(replay.Arm{Name: analysis.RoleControl, Kind: replay.ControlArm}, analysis.RoleControl, "", "")
 	}
 	if model.Varies(n.lineage.AgentSent) && !n.control {
-		return usageError("nightly.control: false, and the model %s is asked with %s: how much it differs from itself must be known; leave the control on", n.settings.Model, n.lineage.AgentSent)
+		return n.config.wrongSince(about(usageError("nightly.control: false, and the model %s is asked with %s: how much it differs from itself must be known; leave the control on", n.settings.Model, n.lineage.AgentSent), "nightly", "control"))
 	}
 	used := map[string]int{analysis.RoleReference: 1, analysis.RoleControl: 1}
 	trigger := 0.0
 	for _, r := range roles {
 		compactor, own, err := n.compactor(r.compactor)
 		if err != nil {
-			return err
+			return n.config.wrongSince(n.namedFor(r, err))
 		}
 		if own > 0 && trigger > 0 && own != trigger {
 			return usageError("the compactors have triggers %v and %v; the arms of a pair must be compacted at the same turns, so give them one", trigger, own)
@@ -439,6 +447,23 @@ func (n *night) addArms(roles []role) error {
 func (n *night) addArm(arm replay.Arm, role, compactor string, digest fixtures.Hash) {
 	n.arms = append(n.arms, arm)
 	n.infos = append(n.infos, replay.ArmInfo{Name: arm.Name, Role: role, Kind: arm.Kind, Compactor: compactor, Digest: digest})
+}
+
+// namedFor says that an error is about the name of a role's compactor, where the config
+// gives it and the error is about no other key.
+func (n *night) namedFor(r role, err error) error {
+	var key *keyError
+	if _, own := n.config.Compactors[r.compactor]; own || errors.As(err, &key) {
+		return err
+	}
+	for _, named := range []struct{ role, key, by string }{
+		{analysis.RoleCandidate, "candidate", n.config.Nightly.Candidate}, {analysis.RoleIncumbent, "incumbent", n.config.Nightly.Incumbent},
+	} {
+		if r.role == named.role && named.by == r.compactor && !n.cli.IsSet(named.key) {
+			return about(fmt.Errorf("nightly.%s: %w", named.key, err), "nightly", named.key)
+		}
+	}
+	return err
 }
 
 // compactor makes the compactor of that name, as makeCompactor does, and closes it at
@@ -481,7 +506,7 @@ func (n *night) makeCompactor(name string) (replay.Compactor, float64, error) {
 	if c.Use == "" {
 		made, err := n.foreign(name, c)
 		if err != nil {
-			return nil, 0, fmt.Errorf("compactors.%s: %w", name, err)
+			return nil, 0, about(fmt.Errorf("compactors.%s: %w", name, err), "compactors", name)
 		}
 		return made, c.Trigger, nil
 	}
@@ -491,13 +516,13 @@ func (n *night) makeCompactor(name string) (replay.Compactor, float64, error) {
 	if c.Prompt != "" {
 		prompt, err := compact.ReadPrompt(n.config.path(c.Prompt))
 		if err != nil {
-			return nil, 0, fmt.Errorf("compactors.%s: %w", name, err)
+			return nil, 0, about(fmt.Errorf("compactors.%s: %w", name, err), "compactors", name, "prompt")
 		}
 		options.Prompt = prompt
 	}
 	made, err := n.builtIn(name, c.Use, options)
 	if err != nil {
-		return nil, 0, fmt.Errorf("compactors.%s: %w", name, err)
+		return nil, 0, about(fmt.Errorf("compactors.%s: %w", name, err), "compactors", name, "use")
 	}
 	return made, c.Trigger, nil
 }
@@ -591,6 +616,10 @@ func (n *night) open() (*replay.Folder, error) {
 		}
 		n.budget.Spend(record.SpentUSD())
 		n.budget.SpendTokens(record.SpentTokens())
+		n.paid = map[fixtures.Hash]bool{}
+		for _, x := range record.Paid() {
+			n.paid[x.Key] = n.paid[x.Key] || !x.Stored
+		}
 	}
 	return folder, nil
 }

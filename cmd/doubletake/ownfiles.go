@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,7 +20,22 @@ func writeNamed(path string, write func(io.Writer) error, runs ...string) error 
 	if err := refuseOwnFile(path, runs...); err != nil {
 		return err
 	}
+	if err := folderOf(path); err != nil {
+		return err
+	}
 	return fixtures.WriteFileAtomic(path, write)
+}
+
+// folderOf says where the folder that a file is to lie in is missing, or is none.
+func folderOf(path string) error {
+	dir := filepath.Dir(path)
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, os.ErrNotExist):
+		return usageError("%s: there is no folder %s; make it first, or name another file", path, dir)
+	case err == nil && !info.IsDir():
+		return usageError("%s: %s is no folder; name another file", path, dir)
+	}
+	return nil
 }
 
 // ownFiles are the files that a run consists of, or that people's decisions on it go to:

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/doubletake-dev/doubletake/analysis"
+	"github.com/doubletake-dev/doubletake/analysis/report"
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
 	"github.com/doubletake-dev/doubletake/replay/judge"
@@ -78,7 +79,7 @@ func (n *night) playSessions(engine *replay.Engine, folder *replay.Folder) error
 			return err
 		}
 		if look.Certain {
-			fmt.Fprintf(n.cli.App.ErrWriter, "stopped after %d of %d fixtures: harm is certain\n", look.Fixtures, look.Of)
+			fmt.Fprintf(n.cli.App.ErrWriter, "stopped after %d of %s: harm is certain\n", look.Fixtures, report.Plural(look.Of, "fixture"))
 			return nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/doubletake-dev/doubletake/analysis"
 	"github.com/doubletake-dev/doubletake/analysis/plot"
+	"github.com/doubletake-dev/doubletake/analysis/report"
 )
 
 // writePlots draws a run into a folder: each figure as SVG and PNG, for a light and a
@@ -47,7 +48,7 @@ func figuresOf(r *analysis.Report) ([]namedFigure, error) {
 	power := plot.PowerData{Pairs: r.Test.Pairs, GainRates: []float64{0, 0.02, 0.05}, Alpha: r.Test.Level, Target: r.Settings.Power}
 	if r.Test.Clustered {
 		power.Pairs = r.Test.Groups
-		power.Note = fmt.Sprintf("%d pairs in %d session groups, counted as one pair a group", r.Test.Pairs, r.Test.Groups)
+		power.Note = fmt.Sprintf("%s in %s, counted as one pair a group", report.Plural(r.Test.Pairs, "pair"), report.Plural(r.Test.Groups, "session group"))
 	}
 	var list []namedFigure
 	for _, figure := range []struct {

@@ -64,7 +64,7 @@ func runPower(c *cli.Context) error {
 		theme = plot.Light
 	}
 	if !slices.Contains(plot.Themes(), theme) {
-		return usageError("--theme %q: want light or dark", theme)
+		return usageError("--theme %w", noneOf(string(theme), texts(plot.Themes())...))
 	}
 	asked, err := findPlan(c)
 	if err != nil {
@@ -77,7 +77,7 @@ func runPower(c *cli.Context) error {
 	if path != "" {
 		data := plot.PowerData{Pairs: found.Pairs, GainRates: found.GainRates(), Alpha: found.Alpha, Target: found.Power}
 		if found.DesignEffectUnknown {
-			data.Note = fmt.Sprintf("%d fixtures in %d session groups, counted as one pair a group", found.Fixtures, found.Groups)
+			data.Note = fmt.Sprintf("%s in %s, counted as one pair a group", report.Plural(found.Fixtures, "fixture"), report.Plural(found.Groups, "session group"))
 		}
 		figure, err := plot.Power(data)
 		if err != nil {
@@ -132,11 +132,11 @@ func findPlan(c *cli.Context) (*plan, error) {
 }
 
 func printPower(out io.Writer, asked *plan, f *analysis.Sensitivity) error {
-	fmt.Fprintf(out, "%s: %d fixtures in %d session groups, level %v one-sided\n", report.Clean(asked.about), f.Fixtures, f.Groups, f.Alpha)
+	fmt.Fprintf(out, "%s: %s in %s, level %v one-sided\n", report.Clean(asked.about), report.Plural(f.Fixtures, "fixture"), report.Plural(f.Groups, "session group"), f.Alpha)
 	if f.DesignEffectUnknown {
 		fmt.Fprintf(out, `Fixtures of one session repeat each other, and by how much (the design effect) is unknown
-before a run. What follows is conservative: %d groups count as %d pairs.
-`, f.Groups, f.Pairs)
+before a run. What follows is conservative, with one pair a group: %s.
+`, report.Plural(f.Pairs, "pair"))
 	}
 	if asked.accepted > 0 {
 		fmt.Fprintf(out, `%d of the fixtures have an accepted trace. Where that stands in for a replayed reference the
@@ -162,7 +162,7 @@ pair is no pair of the test, which then has fewer pairs and sees less.
 	fmt.Fprintf(out, "  the exact test finds it with probability %.3f (mid-p %.3f; two-sided %.3f, mid-p %.3f)\n", f.Tests.Worse, f.Tests.MidWorse, f.Tests.Two, f.Tests.MidTwo)
 	switch {
 	case f.PairsNeeded.Pairs != nil:
-		fmt.Fprintf(out, "  %d pairs find it with probability %v\n", *f.PairsNeeded.Pairs, f.Power)
+		fmt.Fprintf(out, "  %s find it with probability %v\n", report.Plural(*f.PairsNeeded.Pairs, "pair"), f.Power)
 	case f.PairsNeeded.Reason == analysis.ReasonNotWorse:
 		fmt.Fprintf(out, "  there is nothing to find: losses are not more frequent than gains\n")
 	default:
@@ -171,11 +171,11 @@ pair is no pair of the test, which then has fewer pairs and sees less.
 
 	fmt.Fprintf(out, "\nNot worse by %s or more\n", percent(f.Margin))
 	if f.LargestPassingLosses != nil {
-		fmt.Fprintf(out, "  a perfect run passes, and without gains at most %d losses do\n", *f.LargestPassingLosses)
+		fmt.Fprintf(out, "  a perfect run passes, and without gains so does one with at most %s\n", report.Plural(*f.LargestPassingLosses, "loss"))
 	} else {
-		fmt.Fprintf(out, "  not even a perfect run of %d pairs passes\n", f.Pairs)
+		fmt.Fprintf(out, "  not even a perfect run of %s passes\n", report.Plural(f.Pairs, "pair"))
 	}
-	fmt.Fprintf(out, "  a perfect run passes from %d pairs on (Tango's test alone: %d)\n", f.PairsForMargin.Strict, f.PairsForMargin.Score)
+	fmt.Fprintf(out, "  a perfect run passes from %s on (Tango's test alone: %d)\n", report.Plural(f.PairsForMargin.Strict, "pair"), f.PairsForMargin.Score)
 	fmt.Fprintf(out, "  an equally good candidate, %s losses and gains, passes with probability %.3f\n", percent(f.GainRate), f.EqualPasses.Strict)
 	fmt.Fprintf(out, "  a run without a loss shows that fewer than %s of such conversations are lost\n", percent(f.CleanRunProves))
 	return nil

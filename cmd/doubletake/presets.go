@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -29,21 +28,21 @@ func (c *config) validateAPI() error {
 	case "", apiChat:
 	case apiResponses:
 		if c.Agent.Model == "" {
-			return errors.New("agent.api: responses goes with agent.model; the embedded provider speaks Chat Completions alone")
+			return wrong([]string{"agent", "api"}, "responses goes with agent.model; the embedded provider speaks Chat Completions alone")
 		}
 	default:
-		return fmt.Errorf("agent.api: %q; want %s or %s", c.Agent.API, apiChat, apiResponses)
+		return wrong([]string{"agent", "api"}, "%w", noneOf(c.Agent.API, apiChat, apiResponses))
 	}
 	return nil
 }
 
-// validateOptions says what is wrong with the options of a compactor.
-func (c compactorConfig) validateOptions() error {
+// validateOptions says what is wrong with the options of a compactor, and with which.
+func (c compactorConfig) validateOptions() (key string, err error) {
 	if c.Preset != "" && !slices.Contains(compact.Presets(), c.Preset) {
 		nearest := slices.MinFunc(compact.Presets(), func(a, b string) int {
 			return smetrics.WagnerFischer(c.Preset, a, 1, 1, 1) - smetrics.WagnerFischer(c.Preset, b, 1, 1, 1)
 		})
-		return fmt.Errorf("preset: no preset is called %q; did you mean %q? They are %s", c.Preset, nearest, strings.Join(compact.Presets(), " and "))
+		return "preset", fmt.Errorf("preset: no preset is called %q; did you mean %q? They are %s", c.Preset, nearest, strings.Join(compact.Presets(), " and "))
 	}
 	for _, option := range []struct {
 		name, goesWith string
@@ -57,15 +56,18 @@ func (c compactorConfig) validateOptions() error {
 		{"clear_tool_inputs", "use: " + compact.NameClearToolResults, c.ClearToolInputs, c.Use == compact.NameClearToolResults},
 	} {
 		if option.set && !option.fits {
-			return fmt.Errorf("has %s, which goes with %s", option.name, option.goesWith)
+			return option.name, fmt.Errorf("has %s, which goes with %s", option.name, option.goesWith)
 		}
 	}
-	for name, n := range map[string]whole{"tool_uses": c.ToolUses, "clear_at_least": c.ClearAtLeast} {
-		if n < 0 {
-			return fmt.Errorf("%s: %d is negative", name, n)
+	for _, count := range []struct {
+		name string
+		n    whole
+	}{{"tool_uses", c.ToolUses}, {"clear_at_least", c.ClearAtLeast}, {"keep", c.Keep}} {
+		if count.n < 0 {
+			return count.name, fmt.Errorf("%s: %d is negative", count.name, count.n)
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // preset makes the compactor that a provider runs. It is asked where the agent is, if that

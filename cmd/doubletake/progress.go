@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"sync"
 
 	"github.com/vbauerster/mpb/v8"
@@ -39,10 +40,24 @@ func newProgress(out io.Writer, total int) *progress {
 }
 
 func (p *progress) bar(name string, total int) *mpb.Bar {
-	return p.bars.AddBar(int64(total),
-		mpb.PrependDecorators(decor.Name(name+" "), decor.CountersNoUnit("%d/%d")),
-		mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO), decor.Name(" spent, "), decor.AverageETA(decor.ET_STYLE_GO), decor.Name(" left")),
+	before, after := besideBar(name, total)
+	return p.bars.AddBar(int64(total), mpb.PrependDecorators(before...), mpb.AppendDecorators(after...))
+}
+
+// besideBar is what stands before and behind a bar. Each part has a width of its own, so that
+// neither end of the bar moves as the numbers grow, and bars stand below each other.
+func besideBar(name string, total int) (before, after []decor.Decorator) {
+	const (
+		names  = len("decisions ")
+		counts = len("10000/10000")
+		times  = len("59m59s")
 	)
+	// The total may grow by a digit: plays are added when disagreements are played again.
+	count := decor.WC{W: max(counts, 2*len(strconv.Itoa(total))+len("0/0"))}
+	time := decor.WC{W: times}
+	before = []decor.Decorator{decor.Name(name, decor.WC{W: names, C: decor.DindentRight}), decor.CountersNoUnit("%d/%d", count)}
+	after = []decor.Decorator{decor.Elapsed(decor.ET_STYLE_GO, time), decor.Name(" spent, "), decor.AverageETA(decor.ET_STYLE_GO, time), decor.Name(" left")}
+	return before, after
 }
 
 // more hears of episodes that are to be played on top.

@@ -56,7 +56,7 @@ func runPropose(c *cli.Context) error {
 	opts.MinScore = max(opts.MinScore, 0.001) // 0 would ask for the default
 	for _, name := range list(c, "class") {
 		if !slices.Contains(fixtures.Classes(), fixtures.Class(name)) {
-			return usageError("--class %q: want constraint, commitment, open_question or reference", name)
+			return usageError("--class %w", noneOf(name, texts(fixtures.Classes())...))
 		}
 		opts.Classes = append(opts.Classes, fixtures.Class(name))
 	}
@@ -123,7 +123,7 @@ func writeIndented(out io.Writer, value any) error {
 
 func printProposals(out io.Writer, found []proposal) error {
 	for _, p := range found {
-		fmt.Fprintf(out, "%s: %d candidates\n", report.Clean(p.Recording), len(p.Candidates))
+		fmt.Fprintf(out, "%s: %s\n", report.Clean(p.Recording), report.Plural(len(p.Candidates), "candidate"))
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		if len(p.Candidates) > 0 {
 			fmt.Fprintln(w, "score\tid\tclass\tturn\tby\tstatus\twords\twhy")
@@ -278,7 +278,7 @@ func measureSample(ctx context.Context, errs io.Writer, dir string, opts annotat
 		return nil, err
 	}
 	if measured < len(spans) {
-		fmt.Fprintf(errs, "%d of %d labelled spans are left out: their recordings are not in %s\n", len(spans)-measured, len(spans), report.Clean(dir))
+		fmt.Fprintf(errs, "left out: %d of %s: their recordings are not in %s\n", len(spans)-measured, report.Plural(len(spans), "labelled span"), report.Clean(dir))
 	}
 	return []measurement{
 		newMeasurement("sample, tuned on", scores[annotate.Tuning], true, len(read[annotate.Tuning]), stale[annotate.Tuning]),
@@ -327,9 +327,9 @@ func printMeasurements(out io.Writer, all []measurement) error {
 	}
 	var b strings.Builder
 	for _, m := range all {
-		fmt.Fprintf(&b, "%s: %d recordings", m.Name, m.Recordings)
+		fmt.Fprintf(&b, "%s: %s", m.Name, report.Plural(m.Recordings, "recording"))
 		if m.Stale > 0 {
-			fmt.Fprintf(&b, "; %d labels no longer stand in their recordings and are left out", m.Stale)
+			fmt.Fprintf(&b, "; left out, since they no longer stand in their recordings: %s", report.Plural(m.Stale, "label"))
 		}
 		if !m.Exhaustive {
 			b.WriteString("; not every item is labelled, so that precision says nothing")

@@ -32,7 +32,7 @@ func TestModelThatRefusesTemperature(t *testing.T) {
 	defer server.Close()
 	for control, want := range map[string]string{
 		"false": "the agent's model refused temperature 0, so that its answers vary, and there was no control",
-		"true":  "answers were asked for the agent with no temperature",
+		"true":  "answers asked for the agent with no temperature",
 	} {
 		t.Run("control "+control, func(t *testing.T) {
 			cmd := doubletake(t, "nightly", "--base-url", server.URL+"/v1", "--model", "m", "-c", "c.yaml", "--fixture", "quiet-afternoon",

@@ -29,19 +29,20 @@ html, a page by itself; junit, JUnit XML; csv, the tables pairs-csv and items-cs
 openmetrics, for a dashboard; otel, OpenTelemetry gen_ai.evaluation.result events.
 
 One format is printed. Of several, text is printed, and each of the others becomes a file
-in the folder that -o names, or else in the run directory: report.json, report.md, pr.md,
-report.html, junit.xml, pairs.csv, items.csv, metrics.om, otel.jsonl.
+in the folder that -o names: report.json, report.md, pr.md, report.html, junit.xml,
+pairs.csv, items.csv, metrics.om, otel.jsonl. csv is several by itself: with -o all.csv it
+becomes all-pairs.csv and all-items.csv, and pairs-csv and items-csv print one table.
 
-In GitHub Actions the report for a pull request is added to the job's summary, and what
-blocks is annotated, on stdout behind the text.
+In GitHub Actions the report for a pull request is added to the job's summary, unless it
+stands there already, and what blocks is annotated, on stdout behind the text.
 
    doubletake report night
-   doubletake report night --format md -o report.md
+   doubletake report night --format items-csv > items.csv
    doubletake report night --format junit,csv,openmetrics -o results/
    doubletake report night -o night.html -o night.junit.xml -o night.prom
    doubletake report night --plots plots`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Usage: "text, json, md, pr, html, junit, csv, openmetrics or otel, or several with commas between; `FORMAT`", Value: "text", EnvVars: twin("format")},
+			&cli.StringFlag{Name: "format", Usage: "text, json, md, pr, html, junit, csv (or pairs-csv, items-csv), openmetrics or otel, or several with commas between; `FORMAT`", Value: "text", EnvVars: twin("format")},
 			outputFlag(),
 			setFolderFlag(),
 			stringFlag("plots", "draw the effect, the evidence, the retention and the power into the folder `DIR`, each as .svg and .png, light and dark"),
@@ -61,6 +62,12 @@ func runReport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := checkFiled(c, filed); err != nil {
+		return err
+	}
+	if err := checkOutputs(c, ""); err != nil {
+		return err
+	}
 	found, err := loadNight(dir, analysis.Options{})
 	if err != nil {
 		return err
@@ -74,17 +81,12 @@ func runReport(c *cli.Context) error {
 	if err := writeOutputs(c, found, filed); err != nil {
 		return err
 	}
-	if len(filed) > 0 && len(folders(c)) == 0 {
-		if err := writeInto(c, dir, found, filed); err != nil {
-			return err
-		}
-	}
 	if dir := c.String("plots"); dir != "" {
 		files, err := writePlots(dir, found.Report)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.App.ErrWriter, "%d plots in %s\n", len(files), dir)
+		fmt.Fprintf(c.App.ErrWriter, "%s in %s\n", report.Plural(len(files), "plot"), dir)
 	}
 	addSummary(c, found)
 	switch {

@@ -59,21 +59,20 @@ func reportFormats() []reportFormat {
 // formatsNamed finds formats by name; csv is two of them.
 func formatsNamed(name string) ([]reportFormat, error) {
 	var found []reportFormat
-	var names []string
 	for _, f := range reportFormats() {
 		if f.name == name || name == "csv" && strings.HasSuffix(f.name, "-csv") || name == "txt" && f.name == textFormat {
 			found = append(found, f)
 		}
-		names = append(names, f.name)
 	}
-	if len(found) > 0 {
-		return found, nil
+	if len(found) == 0 {
+		return nil, usageError("no report format %w", noneOf(name, formatNames()...))
 	}
-	hint := ""
-	if near := nearest(name, names); near != "" {
-		hint = fmt.Sprintf("; did you mean %s?", near)
-	}
-	return nil, usageError("no report format %q: want text, json, md, pr, html, junit, csv, pairs-csv, items-csv, openmetrics or otel%s", name, hint)
+	return found, nil
+}
+
+// formatNames lists what formats are called, as people are told of them.
+func formatNames() []string {
+	return []string{textFormat, "json", "md", "pr", "html", "junit", "csv", "pairs-csv", "items-csv", "openmetrics", "otel"}
 }
 
 func outputFlag() cli.Flag {
@@ -138,25 +137,98 @@ func writeInto(c *cli.Context, dir string, found *analysis.Night, filed []report
 	return nil
 }
 
-// writeReport writes a report to a file, in the format of the file's extension. A name that
-// ends in .csv alone becomes two files, NAME-pairs.csv and NAME-items.csv.
-func writeReport(path string, found *analysis.Night) error {
+// formatFile is a format and the file that it goes to.
+type formatFile struct {
+	path   string
+	format reportFormat
+}
+
+// filesOf are the files that a name stands for, by its extension: one, but for a name that
+// ends in .csv alone, which stands for NAME-pairs.csv and NAME-items.csv.
+func filesOf(path string) ([]formatFile, error) {
 	for _, f := range reportFormats() {
 		for _, ending := range f.endings {
 			if strings.HasSuffix(string(filepath.Separator)+path, ending) {
-				return writeFormat(path, found, f)
+				return []formatFile{{path, f}}, nil
 			}
 		}
 	}
 	name, ok := strings.CutSuffix(path, ".csv")
 	if !ok {
-		return usageError("cannot tell the format of %s: want the extension .json, .md, .pr.md, .html, .txt, .xml, .csv, .prom, .om or .otel.jsonl, or a folder with a slash at its end", path)
+		return nil, usageError("cannot tell the format of %s: want the extension .json, .md, .pr.md, .html, .txt, .xml, .csv, .prom, .om or .otel.jsonl, or a folder with a slash at its end", path)
 	}
+	var files []formatFile
 	for _, f := range reportFormats() {
 		if strings.HasSuffix(f.name, "-csv") {
-			if err := writeFormat(name+"-"+f.file, found, f); err != nil {
-				return err
-			}
+			files = append(files, formatFile{name + "-" + f.file, f})
+		}
+	}
+	return files, nil
+}
+
+// checkOutputs says what is wrong with where -o wants reports to go, before any work is done
+// for them. The folder out is still to be made.
+func checkOutputs(c *cli.Context, out string) error {
+	for _, path := range list(c, "output") {
+		if isFolder(path) {
+			continue
+		}
+		files, err := filesOf(path)
+		if err != nil {
+			return err
+		}
+		if out != "" && filepath.Dir(path) == filepath.Clean(out) {
+			continue
+		}
+		if err := folderOf(files[0].path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFiled says where formats that are not printed have no file to go to: nothing is
+// written that was not named.
+func checkFiled(c *cli.Context, filed []reportFormat) error {
+	if len(folders(c)) > 0 {
+		return nil
+	}
+	named := map[string]bool{}
+	for _, path := range list(c, "output") {
+		files, err := filesOf(path)
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			named[f.format.name] = true
+		}
+	}
+	var homeless []string
+	hint := ""
+	for _, f := range filed {
+		if named[f.name] {
+			continue
+		}
+		homeless = append(homeless, f.file)
+		if strings.HasSuffix(f.name, "-csv") {
+			hint = "; csv is two tables, of which --format pairs-csv or items-csv prints one"
+		}
+	}
+	if len(homeless) == 0 {
+		return nil
+	}
+	return usageError("--format %s: name a folder for %s, as in -o results/: only one format is printed%s", c.String("format"), strings.Join(homeless, " and "), hint)
+}
+
+// writeReport writes a report to the files that a name stands for.
+func writeReport(path string, found *analysis.Night) error {
+	files, err := filesOf(path)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := writeFormat(f.path, found, f.format); err != nil {
+			return err
 		}
 	}
 	return nil

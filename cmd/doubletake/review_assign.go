@@ -31,7 +31,7 @@ the queue was shared out otherwise before, --force does it anew and says what ch
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() < 2 {
-				return usageError("review assign wants a run directory and one name or more, have %d arguments", c.NArg())
+				return usageError("review assign wants a run directory and one name or more, have %s", report.Plural(c.NArg(), "argument"))
 			}
 			r, err := loadReview(c.Args().First())
 			if err != nil {
@@ -55,11 +55,11 @@ func (r *reviewed) assign(c *cli.Context, a pairing.Assignment) error {
 	default:
 		changed := changedHands(ids, old.Of(ids), of)
 		if len(changed) > 0 && !c.Bool("force") {
-			return usageError("the queue is shared out among %s already; %d of %d pairs would change hands (%s): --force does it",
-				strings.Join(old.Reviewers, ", "), len(changed), len(ids), shortList(changed))
+			return usageError("the queue is shared out among %s already; %d of %s would change hands (%s): --force does it",
+				strings.Join(old.Reviewers, ", "), len(changed), report.Plural(len(ids), "pair"), shortList(changed))
 		}
 		if len(changed) > 0 {
-			fmt.Fprintf(out, "%d of %d pairs change hands: %s\n", len(changed), len(ids), shortList(changed))
+			fmt.Fprintf(out, "%d of %s change hands: %s\n", len(changed), report.Plural(len(ids), "pair"), shortList(changed))
 		}
 	}
 	if err := pairing.WriteAssignment(r.dir, a); err != nil {
@@ -76,9 +76,9 @@ func (r *reviewed) assign(c *cli.Context, a pairing.Assignment) error {
 		}
 	}
 	for _, name := range a.Reviewers {
-		fmt.Fprintf(out, "%s: %d pairs\n", name, counts[name])
+		fmt.Fprintf(out, "%s: %s\n", name, report.Plural(counts[name], "pair"))
 	}
-	fmt.Fprintf(out, "%d of %d pairs go to two\n", both, len(ids))
+	fmt.Fprintf(out, "%d of %s go to two\n", both, report.Plural(len(ids), "pair"))
 	return nil
 }
 

@@ -26,9 +26,9 @@ func (s *shownPair) contexts() error {
 		case side.Context == "":
 			s.line(2, "%s: a trace that a person accepted; what was in front of who made it is not known", side.Arm)
 		case len(list) == 0:
-			s.line(2, "%s: the recorded turns as they are, %d tokens", side.Arm, side.Tokens)
+			s.line(2, "%s: the recorded turns as they are, %s", side.Arm, report.Plural(side.Tokens, "token"))
 		default:
-			s.line(2, "%s: %d tokens after %d compactions", side.Arm, side.Tokens, len(list))
+			s.line(2, "%s: %s after %s", side.Arm, report.Plural(side.Tokens, "token"), report.Plural(len(list), "compaction"))
 		}
 		for i := range list {
 			s.replaced(side.Arm, &list[i])
@@ -46,7 +46,7 @@ func (s *shownPair) replaced(arm string, r *pairing.Replaced) {
 		s.line(4, "compaction %d after turn %d: %s %s", c.Index+1, c.AfterTurn, c.Status, c.Reason)
 		return
 	}
-	s.line(4, "compaction %d after turn %d, %d to %d tokens: %d messages left out (%s), %d kept", c.Index+1, c.AfterTurn, c.TokensBefore, c.TokensAfter, len(r.Left), turnsOf(r.Left), r.Kept)
+	s.line(4, "compaction %d after turn %d, %d to %s: %s left out (%s), %d kept", c.Index+1, c.AfterTurn, c.TokensBefore, report.Plural(c.TokensAfter, "token"), report.Plural(len(r.Left), "message"), turnsOf(r.Left), r.Kept)
 	if len(r.Written) > 0 {
 		s.line(4, "in their place:")
 	}
@@ -109,7 +109,7 @@ func (s *shownPair) message(indent int, m *fixtures.Message) {
 		fmt.Fprintf(s.out, "%s\n", strings.TrimRight(strings.Repeat(" ", indent)+"+ "+line, " "))
 	}
 	if left > 0 {
-		s.line(indent, "+ ... %d more lines (--full)", left)
+		s.line(indent, "+ ... %s more (--full)", report.Plural(left, "line"))
 	}
 }
 

@@ -47,7 +47,7 @@ its place, and nothing is erased.
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 3 {
-				return usageError("review decide wants a run directory, a pair and a ruling, have %d arguments", c.NArg())
+				return usageError("review decide wants a run directory, a pair and a ruling, have %s", report.Plural(c.NArg(), "argument"))
 			}
 			dir, called, ruling := c.Args().Get(0), c.Args().Get(1), strings.ReplaceAll(c.Args().Get(2), "-", "_")
 			v := pairing.Verdict{

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/doubletake-dev/doubletake/analysis/report"
 	"github.com/doubletake-dev/doubletake/pairing/labelling"
 	"github.com/doubletake-dev/doubletake/replay"
 )
@@ -55,7 +56,7 @@ func exportCases(c *cli.Context) error {
 	case !c.Bool("blind"):
 		return usageError("review export writes blinded cases only: give --blind")
 	case !slices.Contains(labelling.Stages(), labelling.Stage(c.String("stage"))):
-		return usageError("--stage %q: want one of %v", c.String("stage"), labelling.Stages())
+		return usageError("--stage %w", noneOf(c.String("stage"), texts(labelling.Stages())...))
 	case c.Int("claims") < 0:
 		return usageError("--claims %d: want 0 for all, or more", c.Int("claims"))
 	}
@@ -109,13 +110,12 @@ func exportCases(c *cli.Context) error {
 			named++
 		}
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%d cases of %d pairs, %d outputs not captured; the key is in %s/%s and stays there\n",
-		len(cases), len(pairs), len(key.Samples)-len(cases), dir, labelling.Dir)
+	fmt.Fprintf(c.App.ErrWriter, "%s of %s, %s not captured; the key is in %s/%s and stays there\n", report.Plural(len(cases), "case"), report.Plural(len(pairs), "pair"), report.Plural(len(key.Samples)-len(cases), "output"), dir, labelling.Dir)
 	if options.Stage == labelling.Grounded {
 		fmt.Fprintln(c.App.ErrWriter, "these cases tell the arms apart: hand them out once the blind ones are labelled")
 	}
 	if named > 0 {
-		fmt.Fprintf(c.App.ErrWriter, "in %d cases a recorded text itself holds a name that may unblind it: see the limitations in the key\n", named)
+		fmt.Fprintf(c.App.ErrWriter, "in %s a recorded text itself holds a name that may unblind it: see the limitations in the key\n", report.Plural(named, "case"))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/doubletake-dev/doubletake/analysis/report"
 	"github.com/doubletake-dev/doubletake/pairing/labelling"
 	"github.com/doubletake-dev/doubletake/replay"
 )
@@ -92,6 +93,6 @@ func importLabels(c *cli.Context) (err error) {
 	if c.Bool("json") {
 		return printJSONLines(c.App.Writer, []importedLabels{{people, len(batch.Ratings) - people}})
 	}
-	_, err = fmt.Fprintf(c.App.Writer, "%d ratings of people, %d of judges (doubletake review labels %s)\n", people, len(batch.Ratings)-people, c.Args().First())
+	_, err = fmt.Fprintf(c.App.Writer, "%s of people, %d of judges (doubletake review labels %s)\n", report.Plural(people, "rating"), len(batch.Ratings)-people, c.Args().First())
 	return err
 }

@@ -281,7 +281,7 @@ func (r *reviewed) list(c *cli.Context, keep func(i int) bool) error {
 	if len(r.queue) == 0 {
 		return nothingToDecide(c)
 	}
-	t := pairTable{headers: []string{"number", "pair", "cell", "against", "turn", "items lost", "played again", "state", "title"}}
+	t := pairTable{headers: []string{"number", "pair", "cell", "against", "turn", "items lost", "played again", "state", "title"}, statuses: []string{"cell", "state"}}
 	count, undecided := 0, 0
 	for i := range r.queue {
 		if !keep(i) {
@@ -303,7 +303,7 @@ func (r *reviewed) list(c *cli.Context, keep func(i int) bool) error {
 		return err
 	}
 	s.line(0, "")
-	s.line(0, "%d of %d pairs, %d undecided: %s", count, len(r.queue), undecided, pairing.EstimateTime(r.verdicts, undecided))
+	s.line(0, "%d of %s, %d undecided: %s", count, report.Plural(len(r.queue), "pair"), undecided, pairing.EstimateTime(r.verdicts, undecided))
 	return nil
 }
 
@@ -383,7 +383,7 @@ func (r *reviewed) listFor(c *cli.Context, reviewer string, keep func(i int) boo
 	if len(r.queue) == 0 {
 		return nothingToDecide(c)
 	}
-	t := pairTable{headers: []string{"number", "pair", "yours", "state", "played again", "name", "title"}}
+	t := pairTable{headers: []string{"number", "pair", "yours", "state", "played again", "name", "title"}, statuses: []string{"yours", "state"}}
 	for _, row := range rows {
 		yours := string(row.Mine)
 		switch {
@@ -406,10 +406,10 @@ func (r *reviewed) listFor(c *cli.Context, reviewer string, keep func(i int) boo
 	}
 	s.line(0, "")
 	if overview {
-		s.line(0, "%d of %d pairs, %d undecided: %s; --open names them", len(rows), len(r.queue), undecided, pairing.EstimateTime(r.verdicts, undecided))
+		s.line(0, "%d of %s, %d undecided: %s; --open names them", len(rows), report.Plural(len(r.queue), "pair"), undecided, pairing.EstimateTime(r.verdicts, undecided))
 		return nil
 	}
-	s.line(0, "%d pairs of %s, %d to decide: %s", len(rows), reviewer, open, pairing.EstimateTime(r.verdicts, open))
+	s.line(0, "%s of %s, %d to decide: %s", report.Plural(len(rows), "pair"), reviewer, open, pairing.EstimateTime(r.verdicts, open))
 	return nil
 }
 
@@ -450,16 +450,13 @@ func onlyStates() []string {
 func (r *reviewed) filter(c *cli.Context, reviewer string) (func(i int) bool, error) {
 	only, cell, class, group := c.String("only"), pairing.Cell(c.String("cell")), fixtures.Class(c.String("class")), c.String("group")
 	if only != "" && !slices.Contains(onlyStates(), only) {
-		if like := nearest(only, onlyStates()); like != "" {
-			return nil, usageError("--only %q: did you mean %s?", only, like)
-		}
-		return nil, usageError("--only %q: want one of %s", only, strings.Join(onlyStates(), ", "))
+		return nil, usageError("--only %w", noneOf(only, onlyStates()...))
 	}
 	if cell != "" && !cell.Discordant() {
-		return nil, usageError("--cell %q: want loss or gain", cell)
+		return nil, usageError("--cell %w", noneOf(string(cell), string(pairing.Loss), string(pairing.Gain)))
 	}
 	if class != "" && !slices.Contains(fixtures.Classes(), class) {
-		return nil, usageError("--class %q: want one of %v", class, fixtures.Classes())
+		return nil, usageError("--class %w", noneOf(string(class), texts(fixtures.Classes())...))
 	}
 	var mine map[string][]string // a sole reviewer has all
 	as := c.String("as")

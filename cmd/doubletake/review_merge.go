@@ -41,7 +41,7 @@ func importVerdicts(c *cli.Context, paths []string) error {
 				}
 				continue
 			}
-			fmt.Fprintf(out, "%s: %d lines added, %d stood here already\n", path, m.Added, m.Known)
+			fmt.Fprintf(out, "%s: %s added, %d stood here already\n", path, report.Plural(m.Added, "line"), m.Known)
 			for _, by := range slices.Sorted(maps.Keys(m.By)) {
 				fmt.Fprintf(out, "  %s: %d\n", by, m.By[by])
 			}

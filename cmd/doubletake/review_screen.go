@@ -18,11 +18,12 @@ type screen struct {
 	out   io.Writer
 	width int // that of the terminal, or what is laid out in columns has without one
 	whole bool
+	style report.Style
 }
 
 func newScreen(c *cli.Context) screen {
-	width := terminalStyle(c).Width
-	return screen{out: c.App.Writer, width: cmp.Or(width, report.DefaultWidth), whole: width == 0}
+	style := terminalStyle(c)
+	return screen{out: c.App.Writer, width: cmp.Or(style.Width, report.DefaultWidth), whole: style.Width == 0, style: style}
 }
 
 // room is how much of a line is left behind an indent.

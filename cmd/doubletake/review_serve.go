@@ -78,7 +78,7 @@ func serveReview(c *cli.Context) (err error) {
 	if err != nil {
 		return usageError("%w", err)
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%d pairs of %s; Ctrl-C ends\n", len(r.queue), report.Clean(dir))
+	fmt.Fprintf(c.App.ErrWriter, "%s of %s; Ctrl-C ends\n", report.Plural(len(r.queue), "pair"), report.Clean(dir))
 	if len(reviewers) == 1 {
 		return present(c, server, listener)
 	}
@@ -149,7 +149,7 @@ func reviewedRun(c *cli.Context) (string, error) {
 		return newestRun("runs")
 	case 1:
 	default:
-		return "", usageError("review wants one run directory, have %d arguments (doubletake review --help)", c.NArg())
+		return "", usageError("review wants one run directory, have %s (doubletake review --help)", report.Plural(c.NArg(), "argument"))
 	}
 	dir := c.Args().First()
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && filepath.Base(dir) == dir {

@@ -42,7 +42,7 @@ what goes wrong: they are shown once you have decided.
 		Flags: []cli.Flag{byFlag(), openFlag(), fullFlag(), jsonFlag()},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 2 {
-				return usageError("review show wants a run directory and a pair, have %d arguments", c.NArg())
+				return usageError("review show wants a run directory and a pair, have %s", report.Plural(c.NArg(), "argument"))
 			}
 			r, err := loadReview(c.Args().Get(0))
 			if err != nil {
@@ -251,7 +251,7 @@ func asked(c *fixtures.Check) string {
 func (s *shownPair) blindEnd() {
 	s.line(0, "")
 	if n := len(s.standing.Verdicts); n > 0 {
-		s.line(0, "%d others gave a verdict; it is shown once you have given yours.", n)
+		s.line(0, "verdicts of others: %d; each is shown once you have given yours.", n)
 	}
 	s.line(0, "Decide, with a RULING of %s:", strings.Join(blindRulings(), ", "))
 	s.decide("RULING")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"github.com/doubletake-dev/doubletake/analysis/report"
 	"github.com/doubletake-dev/doubletake/pairing"
 	"github.com/doubletake-dev/doubletake/replay"
 )
@@ -25,7 +26,7 @@ func sideBySide(out io.Writer, left, right string, rows []pairing.Row, width int
 		const shown = 2 // of a long stretch, at its ends
 		if same-i > 2*shown+1 {
 			printRows(out, rows[i:i+shown], column)
-			fmt.Fprintf(out, "  ... %d steps, the same on both sides ...\n", same-i-2*shown)
+			fmt.Fprintf(out, "  ... %s, the same on both sides ...\n", report.Plural(same-i-2*shown, "step"))
 			printRows(out, rows[same-shown:same], column)
 			i = same
 			continue

@@ -114,7 +114,7 @@ func (r *reviewed) summary() (*reviewSummary, error) {
 
 func printSummary(out io.Writer, s *reviewSummary) error {
 	p := func(format string, args ...any) { fmt.Fprintf(out, format, args...) }
-	p("%d pairs: %d decided, %d disputed, %d undecided; %s\n", s.Queue, s.States[pairing.Decided], s.States[pairing.Disputed], s.States[pairing.Undecided], s.TimeLeft)
+	p("%s: %d decided, %d disputed, %d undecided; %s\n", report.Plural(s.Queue, "pair"), s.States[pairing.Decided], s.States[pairing.Disputed], s.States[pairing.Undecided], s.TimeLeft)
 	for _, ruling := range pairing.Rulings() {
 		if n := s.Rulings[ruling]; n > 0 {
 			p("  %s %d\n", ruling, n)
@@ -129,10 +129,10 @@ func printSummary(out io.Writer, s *reviewSummary) error {
 	a := s.Agreement
 	p("\nreviewers: %d; pairs that two or more looked at: %d\n", len(a.Raters), a.Overlap)
 	for _, rater := range slices.Sorted(maps.Keys(a.Abstained)) {
-		p("%s could not tell on %d pairs: missing in these figures\n", report.Clean(rater), a.Abstained[rater])
+		p("%s could not tell on %s: missing in these figures\n", report.Clean(rater), report.Plural(a.Abstained[rater], "pair"))
 	}
 	for _, rater := range slices.Sorted(maps.Keys(s.NotBlind)) {
-		p("%s ruled on %d pairs with the arms named, not blind: left out of these figures\n", report.Clean(rater), s.NotBlind[rater])
+		p("%s ruled on %s with the arms named, not blind: left out of these figures\n", report.Clean(rater), report.Plural(s.NotBlind[rater], "pair"))
 	}
 	if a.Agreement != nil {
 		p("raw agreement %.3f\n", *a.Agreement)

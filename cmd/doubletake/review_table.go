@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -13,6 +14,8 @@ import (
 type pairTable struct {
 	headers []string
 	rows    [][]string
+	// statuses are the headers of columns that say how something came out.
+	statuses []string
 }
 
 func (t *pairTable) row(cells ...any) {
@@ -42,10 +45,14 @@ func (t *pairTable) print(s *screen) error {
 			rows[i] = append(row[:last:last], runewidth.Truncate(row[last], title, "…"))
 		}
 	}
-	for _, row := range append([][]string{t.headers}, rows...) {
+	for i, row := range append([][]string{t.headers}, rows...) {
 		var b strings.Builder
 		for column, cell := range row[:len(row)-1] {
-			b.WriteString(runewidth.FillRight(cell, t.widest(column)+2))
+			filled := runewidth.FillRight(cell, t.widest(column)+2)
+			if i > 0 && slices.Contains(t.statuses, t.headers[column]) {
+				filled = s.style.Status(filled)
+			}
+			b.WriteString(filled)
 		}
 		if _, err := fmt.Fprintf(s.out, "%s%s\n", b.String(), row[len(row)-1]); err != nil {
 			return err

@@ -7,6 +7,8 @@ import (
 
 	"github.com/mattn/go-runewidth"
 	"pgregory.net/rapid"
+
+	"github.com/doubletake-dev/doubletake/analysis/report"
 )
 
 func queueTable() *pairTable {
@@ -84,4 +86,28 @@ func TestPairTableFits(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTableColour: only what says how something came out is in colour, and the columns stay.
+func TestTableColour(t *testing.T) {
+	print := func(style report.Style) string {
+		table := pairTable{headers: []string{"number", "cell", "name", "title"}, statuses: []string{"cell"}}
+		table.row(1, "loss", "loss", "a title")
+		table.row(2, "gain", "another", "a loss")
+		var out bytes.Buffer
+		s := screen{out: &out, width: 100, style: style}
+		if err := table.print(&s); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	const want = "number  cell  name     title\n1       [bad]loss[end]  loss     a title\n2       [good]gain[end]  another  a loss\n"
+	marked := strings.NewReplacer("[bad]", "\x1b[1;38;5;208m", "[good]", "\x1b[1;38;5;33m", "[end]", "\x1b[0m").Replace(want)
+	if got := print(report.Style{Color: true}); got != marked {
+		t.Errorf("%q, want %q", got, marked)
+	}
+	plain := strings.NewReplacer("[bad]", "", "[good]", "", "[end]", "").Replace(want)
+	if got := print(report.Style{}); got != plain {
+		t.Errorf("%q, want %q", got, plain)
+	}
 }

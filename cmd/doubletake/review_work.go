@@ -40,7 +40,7 @@ type work struct {
 // openWork finds the fixture of a pair in the set that is to be changed.
 func openWork(c *cli.Context) (*work, error) {
 	if c.NArg() != 2 {
-		return nil, usageError("%s wants a run directory and a pair, have %d arguments", c.Command.Name, c.NArg())
+		return nil, usageError("%s wants a run directory and a pair, have %s", c.Command.Name, report.Plural(c.NArg(), "argument"))
 	}
 	w := &work{dir: c.String("set")}
 	if w.dir == "" {
@@ -244,7 +244,7 @@ func reviewCorrect() *cli.Command {
 		Description: `Prints the patch. What does not verify against the recording is not written.
 
    doubletake review correct night hedge-hardened --check k2 --final "text contains 'suspect'" --set fixtures/mine
-   doubletake review correct night hedge-hardened --item q1 --expect no --set fixtures/mine
+   doubletake review correct night hedge-hardened --item q1 --probe "Is it known what slows the start?" --set fixtures/mine
    doubletake review correct night hedge-hardened --check k2 --drop --set fixtures/mine`,
 		Flags: []cli.Flag{
 			ownSetFlag(),

@@ -48,7 +48,7 @@ annotated, reproducibly, none twice where --draws keeps the draws.
    doubletake scan --summary logs/
    doubletake scan logs/ --sample 20 --week 2026-W48 --seed 7 --draws draws.jsonl`, signals.Window, signals.NearThreshold),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Usage: "auto, or one of " + strings.Join(recording.FormatNames(), ", "), Value: recording.Auto, EnvVars: twin("format")},
+			&cli.StringFlag{Name: "format", Usage: "the `FORMAT`: auto, or one of " + strings.Join(recording.FormatNames(), ", "), Value: recording.Auto, EnvVars: twin("format")},
 			&cli.IntFlag{Name: "concurrency", Aliases: []string{"j"}, Usage: "read `N` files at once", DefaultText: "one a processor", EnvVars: twin("concurrency")},
 			&cli.BoolFlag{Name: "summary", Usage: "print the summary on stdout instead of the sessions", EnvVars: twin("summary")},
 			&cli.BoolFlag{Name: "json", Usage: "print the summary on stdout as JSON instead of the sessions", EnvVars: twin("json")},
@@ -110,7 +110,7 @@ func runScan(c *cli.Context) (err error) {
 		if log.err != nil {
 			reading := "skipped"
 			if n := len(log.sessions); n > 0 {
-				reading = fmt.Sprintf("%d sessions, then", n)
+				reading = fmt.Sprintf("%s, then", report.Plural(n, "session"))
 			}
 			fmt.Fprintf(c.App.ErrWriter, "%s: %s: %s\n", report.Clean(log.file), reading, report.Clean(log.err.Error()))
 			skipped++
@@ -138,7 +138,7 @@ func runScan(c *cli.Context) (err error) {
 	case err != nil:
 		return err
 	case failed > 0:
-		return &exitError{exitIncomplete, fmt.Errorf("the embeddings of %d of %d files could not be had; the same command again reads them", failed, len(files))}
+		return &exitError{exitIncomplete, fmt.Errorf("the embeddings of %d of %s could not be had; the same command again reads them", failed, report.Plural(len(files), "file"))}
 	case summary.Sessions == 0:
 		return usageError("no session was read")
 	}
@@ -212,8 +212,7 @@ type scanSummary struct {
 
 func (s *scanSummary) print(out io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d files (%d skipped), %d sessions, %d of them with %d compactions; %d show a sign (%d no other than repeated reads)\n",
-		s.Files, s.Skipped, s.Sessions, s.Compacted, s.Compactions, s.Signals, s.OnlyReads)
+	fmt.Fprintf(&b, "%s (%d skipped), %s, %d of them with %s; %d show a sign (%d no other than repeated reads)\n", report.Plural(s.Files, "file"), s.Skipped, report.Plural(s.Sessions, "session"), s.Compacted, report.Plural(s.Compactions, "compaction"), s.Signals, s.OnlyReads)
 	table := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
 	row := func(name string, cells ...signals.Rate) {
 		fmt.Fprintf(table, "  %s", name)
@@ -360,7 +359,7 @@ func (d *sessionDraw) print(c *cli.Context, lines *json.Encoder) (err error) {
 		fmt.Fprintf(out, "left out: %s of %s has no time that could be read (%q)\n", report.Clean(s.ID), report.Clean(s.File), report.Shorten(s.Time, 40))
 	}
 	if ids, sessions := d.shared(); ids > 0 {
-		fmt.Fprintf(out, "%d ids stand in several files: their %d sessions are told apart by their files\n", ids, sessions)
+		fmt.Fprintf(out, "%s in several files: the %d sessions are told apart by their files\n", report.Plural(ids, "id"), sessions)
 	}
 	for i, id := range draw.IDs {
 		s, here := d.find(&draw, i)
@@ -375,8 +374,8 @@ func (d *sessionDraw) print(c *cli.Context, lines *json.Encoder) (err error) {
 	if repeated {
 		fmt.Fprintf(out, "this draw was made on %s; it stands in %s\n", report.Clean(draw.Date), report.Clean(d.ledger))
 	}
-	fmt.Fprintf(out, "%s: %d of %d sessions drawn (%d of %d with signs), %d left out as drawn earlier, %d without a time; %s; sampling %s\n",
-		draw.Week, len(draw.IDs), draw.Frame, draw.DrawnSignals, draw.FrameSignals, draw.Earlier, len(d.undated), report.Clean(draw.Method), report.Clean(draw.Sampling))
+	fmt.Fprintf(out, "%s: %d of %s drawn (%d of %d with signs), %d left out as drawn earlier, %d without a time; %s; sampling %s\n",
+		draw.Week, len(draw.IDs), report.Plural(draw.Frame, "session"), draw.DrawnSignals, draw.FrameSignals, draw.Earlier, len(d.undated), report.Clean(draw.Method), report.Clean(draw.Sampling))
 	if len(draw.IDs) == 0 {
 		return usageError("no session of %s to draw", draw.Week)
 	}

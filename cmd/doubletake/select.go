@@ -92,7 +92,7 @@ func selectFixtures(c *cli.Context) error {
 		if err := copyChosen(files, s.Chosen, out, c.String("bump"), draw); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.App.ErrWriter, "%d fixtures in %s\n", len(s.Chosen), out)
+		fmt.Fprintf(c.App.ErrWriter, "%s in %s\n", report.Plural(len(s.Chosen), "fixture"), out)
 	}
 	if c.Bool("json") {
 		return writeIndented(c.App.Writer, s)
@@ -109,7 +109,7 @@ func printSelection(out io.Writer, s selection) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\ncompaction decisions held, of %d fixtures in %s\n", s.FrameSize, report.Clean(s.Frame))
+	fmt.Fprintf(out, "\ncompaction decisions held, of %s in %s\n", report.Plural(s.FrameSize, "fixture"), report.Clean(s.Frame))
 	w = tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "size\tchosen\trandom, on average\tbest possible\t")
 	for _, y := range s.Yields {

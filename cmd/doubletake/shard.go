@@ -127,7 +127,7 @@ func (n *night) finishShard(dir string) error {
 
 // String says it in a line.
 func (r *shardResult) String() string {
-	line := fmt.Sprintf("shard %d of %d: %d of %d fixtures played; run doubletake merge", r.Shard, r.Of, r.Played, r.Fixtures)
+	line := fmt.Sprintf("shard %d of %d: %d of %s played; run doubletake merge", r.Shard, r.Of, r.Played, report.Plural(r.Fixtures, "fixture"))
 	if r.CutShort > 0 {
 		line += fmt.Sprintf("\nepisodes cut short: %d (the first: %s)", r.CutShort, r.Reason)
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/doubletake-dev/doubletake/analysis/report"
 )
 
 func statsCommand() *cli.Command {
@@ -39,7 +41,7 @@ func alphaFlag() cli.Flag {
 // countArguments reads the arguments, one for each name.
 func countArguments(c *cli.Context, names ...string) ([]int, error) {
 	if c.NArg() != len(names) {
-		return nil, usageError("%s wants %s, have %d arguments (doubletake stats %[1]s --help)", c.Command.Name, strings.Join(names, " "), c.NArg())
+		return nil, usageError("%s wants %s, have %s (doubletake stats %[1]s --help)", c.Command.Name, strings.Join(names, " "), report.Plural(c.NArg(), "argument"))
 	}
 	var list []int
 	for i, arg := range c.Args().Slice() {

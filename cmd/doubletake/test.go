@@ -94,7 +94,7 @@ func runTest(c *cli.Context) error {
 	if c.Bool("json") {
 		err = writeIndented(c.App.Writer, found)
 	} else {
-		err = outcomes.Text(c.App.Writer, found)
+		err = outcomes.Text(c.App.Writer, found, terminalStyle(c))
 	}
 	if err != nil {
 		return err

@@ -98,7 +98,7 @@ func (a *annotation) serve(c *cli.Context) error {
 	if err != nil {
 		return usageError("%w", err)
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%d candidates of %s; Ctrl-C ends, the same command goes on\n", a.session.Counts().Proposed, report.Clean(a.path))
+	fmt.Fprintf(c.App.ErrWriter, "%s of %s; Ctrl-C ends, the same command goes on\n", report.Plural(a.session.Counts().Proposed, "candidate"), report.Clean(a.path))
 	return present(c, server, listener)
 }
 

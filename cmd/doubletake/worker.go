@@ -272,7 +272,7 @@ func (n *night) cacheOfNight() (string, model.CacheMode, error) {
 	}
 	mode, err := model.ParseCacheMode(cmp.Or(n.cli.String("cache"), n.config.Cache.Mode, string(model.CacheWrite)))
 	if err != nil {
-		return "", "", usageError("--cache: %w", err)
+		return "", "", usageError("--cache: %w", noneOf(n.cli.String("cache"), cacheModes()...)) // the config's is checked
 	}
 	if err := n.clusterCache(mode); err != nil {
 		return "", "", err

@@ -226,9 +226,16 @@ func (l *Leader) spend(ctx context.Context, e *replay.Episode) {
 	if l.Spent == nil {
 		return
 	}
-	over := l.Spent(e)
+	if over := l.Spent(e); over != nil {
+		l.Stop(ctx, over)
+	}
+}
+
+// Stop has nothing more be played, and says why: jobs that are asked for end unplayed with
+// that reason, unless what came of them is stored. The first reason counts.
+func (l *Leader) Stop(ctx context.Context, over error) {
 	l.mu.Lock()
-	first := over != nil && l.over == nil
+	first := l.over == nil
 	if first {
 		l.over = over
 	}

@@ -10,16 +10,20 @@ _doubletake() {
     [[ $word == -- || $word == --generate-bash-completion ]] && return 0 # files alone follow
     words+=("$word")
   done
+  # In --flag=value the sign is a word of its own; the program is asked as for --flag value.
+  if [[ $cur == = ]]; then
+    cur=
+  elif [[ $prev == = ]]; then
+    unset "words[${#words[@]}-1]"
+  fi
   case $cur in
   -*) # All flags are asked for: of one that is whole the program gives the longer alone.
     words+=(-) ;;
-  *) # The value of a flag is a file, or the user's own.
-    [[ $prev == -* || $prev == = || $cur == = ]] && return 0 ;;
   esac
   # What was typed is handed over word by word; none of it is evaluated.
   found=$("$program" ${words[@]+"${words[@]}"} --generate-bash-completion 2>/dev/null) || return 0
   local IFS=$' \t\n'
-  COMPREPLY=($(compgen -W "$found" -- "$cur"))
+  COMPREPLY=($(compgen -W "$found" -- "$cur")) || COMPREPLY=()
 }
 
 complete -o bashdefault -o default -F _doubletake doubletake

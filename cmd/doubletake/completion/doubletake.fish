@@ -10,17 +10,19 @@ function __doubletake_complete
         __fish_complete_path $cur # files alone follow two dashes
         return
     end
-    if string match -q -- '-*' $cur
+    set -l lead ''
+    if string match -q -- '-*=*' $cur
+        set lead (string replace -r '=.*' = -- $cur) # as for the flag and its value apart
+        set -a before (string replace -r '=.*' '' -- $cur)
+        set cur (string replace -r '^[^=]*=' '' -- $cur)
+    else if string match -q -- '-*' $cur
         set -a before - # all flags: of one that is whole the program gives the longer alone
-    else if string match -q -- '-*' $before[-1]
-        __fish_complete_path $cur # the value of a flag is a file, or the user's own
-        return
     end
     set -l found ($program $before --generate-bash-completion 2>/dev/null)
     set -l fitting
     for word in $found
         if test "$cur" = "" -o "$cur" = (string sub -l (string length -- "$cur") -- "$word")
-            set -a fitting $word
+            set -a fitting $lead$word
         end
     end
     if set -q fitting[1]

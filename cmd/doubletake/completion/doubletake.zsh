@@ -3,18 +3,18 @@
 # knows nothing, zsh completes names of files.
 
 _doubletake() {
-  local cur=${words[CURRENT]} prev=${words[CURRENT-1]} program=${words[1]/#\~/$HOME}
+  local cur=${words[CURRENT]} program=${words[1]/#\~/$HOME}
   local -a before found
   before=("${(@Q)words[2,CURRENT-1]}")
   if (( ${before[(Ie)--]} )); then
     _files # files alone follow two dashes
     return
   fi
-  if [[ $cur == -* ]]; then
+  if [[ $cur == -*=* ]]; then
+    before+=("${cur%%=*}") # as for the flag and its value apart
+    compset -P '*='
+  elif [[ $cur == -* ]]; then
     before+=(-) # all flags: of one that is whole the program gives the longer alone
-  elif [[ $prev == -* ]]; then
-    _files # the value of a flag is a file, or the user's own
-    return
   fi
   found=(${(f)"$("$program" "${before[@]}" --generate-bash-completion 2>/dev/null)"})
   compadd -- "${found[@]}" || _files
