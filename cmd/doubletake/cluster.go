@@ -20,7 +20,6 @@ import (
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
 	"github.com/doubletake-dev/doubletake/replay/cluster"
-	"github.com/doubletake-dev/doubletake/replay/compact"
 	"github.com/doubletake-dev/doubletake/replay/model"
 )
 
@@ -65,7 +64,8 @@ func clusterFlags() []cli.Flag {
 }
 
 // joinCluster connects to the cluster that flags or config name; nil where they name none.
-func joinCluster(c *cli.Context, cfg *config) (*cluster.Cluster, error) {
+// Look makes nothing there, and what is not there is [cluster.ErrNothing].
+func joinCluster(c *cli.Context, cfg *config, look bool) (*cluster.Cluster, error) {
 	set := &cfg.Cluster
 	options := cluster.Options{
 		URL: cmp.Or(c.String("cluster"), set.URL), Prefix: cmp.Or(c.String("cluster-prefix"), set.Prefix),
@@ -74,7 +74,7 @@ func joinCluster(c *cli.Context, cfg *config) (*cluster.Cluster, error) {
 		Cert:        cmp.Or(c.String("cluster-cert"), cfg.path(set.Cert)),
 		Key:         cmp.Or(c.String("cluster-key"), cfg.path(set.Key)),
 		User:        os.Getenv("DOUBLETAKE_CLUSTER_USER"), Password: os.Getenv("DOUBLETAKE_CLUSTER_PASSWORD"),
-		Replicas: int(set.Replicas), AckWait: time.Duration(set.AckWait),
+		Replicas: int(set.Replicas), AckWait: time.Duration(set.AckWait), Look: look,
 	}
 	if options.URL == "" {
 		return nil, nil
@@ -90,7 +90,9 @@ func joinCluster(c *cli.Context, cfg *config) (*cluster.Cluster, error) {
 
 // runParts is what a worker makes the arms and the models of a run of.
 type runParts struct {
-	Roles []rolePart `json:"roles"`
+	// Program is the leader's: a worker is to be the same.
+	Program programID  `json:"program"`
+	Roles   []rolePart `json:"roles"`
 	// Flags are those of the leader's that a result depends on, Config is its config.
 	Flags  map[string]string `json:"flags"`
 	Config string            `json:"config"`
@@ -115,7 +117,7 @@ func (n *night) join() (err error) {
 	if n.cli.Bool("dry-run") {
 		return nil // nothing is asked, nothing is played
 	}
-	if n.cluster, err = joinCluster(n.cli, n.config); n.cluster == nil || err != nil {
+	if n.cluster, err = joinCluster(n.cli, n.config, false); n.cluster == nil || err != nil {
 		return err
 	}
 	n.close = append(n.close, n.cluster.Close)
@@ -171,8 +173,11 @@ func (n *night) lead(engine *replay.Engine, folder *replay.Folder) (func() error
 		parts.Flags["base-url"] = n.endpoint.BaseURL
 	}
 	var err error
+	if parts.Program, err = thisProgram(); err != nil {
+		return nil, err
+	}
 	if cmp.Or(n.cli.String("set"), n.config.Set) != "" {
-		if parts.Files, err = n.cluster.PutFiles(ctx, n.set.Files()); err != nil {
+		if parts.Files, err = n.putSet(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -190,14 +195,14 @@ func (n *night) lead(engine *replay.Engine, folder *replay.Folder) (func() error
 	}
 	engine.Executor, engine.Settings.Concurrency = leader, ahead
 	watching, stop := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		n.watchFleet(watching, folder.Run.ID)
-	}()
+	var beside sync.WaitGroup
+	beside.Go(func() { n.watchFleet(watching, folder.Run.ID) })
+	if parts.Files != nil {
+		beside.Go(func() { n.keepSet(watching, cluster.RenewEvery) })
+	}
 	return func() error {
 		stop()
-		<-ended
+		beside.Wait()
 		return leader.Close(ctx)
 	}, nil
 }
@@ -256,13 +261,16 @@ func fleetLine(s *cluster.Status, run string) string {
 			name = r.Name
 		}
 	}
-	slots, refused := 0, []string{}
+	slots, refused, troubled := 0, []string{}, []string{}
 	for _, w := range s.Workers {
 		if why, no := w.Refused[name]; no {
 			refused = append(refused, fmt.Sprintf("%s does not play: %s", w.Name, why))
 			continue
 		}
 		slots += w.Slots
+		if of, is := w.Unstored[name]; is {
+			troubled = append(troubled, fmt.Sprintf("%s cannot store what it played: %s", w.Name, of.Why))
+		}
 	}
 	line := fmt.Sprintf("fleet: %s, %s at once", report.Plural(len(s.Workers)-len(refused), "worker"), report.Plural(slots, "episode"))
 	if slots == 0 {
@@ -277,7 +285,7 @@ func fleetLine(s *cluster.Status, run string) string {
 	if dead > 0 {
 		line += fmt.Sprintf("; %s", report.Plural(int(dead), "dead letter"))
 	}
-	return strings.Join(append([]string{line}, refused...), "; ")
+	return strings.Join(slices.Concat([]string{line}, refused, troubled), "; ")
 }
 
 // line prints a line of its own, above the bars where there are some.
@@ -291,34 +299,6 @@ func (p *progress) line(text string) {
 	fmt.Fprintln(report.Printable(out), text)
 }
 
-// addresses are the addresses that the compactors of roles ask, with whether one of them
-// runs a command.
-func (n *night) addresses(roles []role) (list []string, runs bool) {
-	for _, r := range roles {
-		c, named := n.config.Compactors[r.compactor]
-		switch {
-		case !named && compact.IsAddress(r.compactor):
-			list = append(list, r.compactor)
-		case !named && (strings.ContainsRune(r.compactor, '/') || len(strings.Fields(r.compactor)) > 1):
-			runs = true
-		case len(c.Exec) > 0:
-			runs = true
-		case c.HTTP != "":
-			list = append(list, c.HTTP)
-		case c.BaseURL != "":
-			list = append(list, c.BaseURL)
-		}
-	}
-	if url := n.config.User.BaseURL; url != "" {
-		list = append(list, url)
-	}
-	if url := cmp.Or(n.cli.String("base-url"), n.config.Agent.BaseURL); url != "" {
-		list = append(list, url)
-	}
-	slices.Sort(list)
-	return slices.Compact(list), runs
-}
-
 // printStatus prints how the fleet is getting on.
 func printStatus(out io.Writer, s *cluster.Status) {
 	out = report.Printable(out)
@@ -328,14 +308,24 @@ func printStatus(out io.Writer, s *cluster.Status) {
 		for run, why := range w.Refused {
 			fmt.Fprintf(out, "    does not play for run %s: %s\n", run, why)
 		}
+		for run, of := range w.Unstored {
+			fmt.Fprintf(out, "    cannot store what it played of run %s: %s\n", run, of.Why)
+		}
 	}
 	fmt.Fprintf(out, "runs: %d\n", len(s.Runs))
 	for _, r := range s.Runs {
 		fmt.Fprintf(out, "  %s (%s): %d queued, %d running, %d given to more than one worker\n", r.Run, r.Name, r.Queued, r.Running, r.Again)
+		if !r.Led {
+			fmt.Fprintf(out, "    no leader: its jobs wait until the same nightly goes on; doubletake worker --drop %s ends it\n", r.Run)
+		}
 	}
 	fmt.Fprintf(out, "dead letters: %d\n", len(s.Dead))
 	for _, d := range s.Dead {
-		fmt.Fprintf(out, "  run %s, %s under %s, replicate %d: given to %s, none came to its end\n", d.Run, d.Conversation, d.Key.Arm, d.Key.Replicate, report.Plural(int(d.Deliveries), "worker"))
+		reason := ""
+		if d.Reason != "" {
+			reason = "; " + d.Reason
+		}
+		fmt.Fprintf(out, "  run %s, %s under %s, replicate %d: given to %s, none came to its end%s\n", d.Run, d.Conversation, d.Key.Arm, d.Key.Replicate, report.Plural(int(d.Deliveries), "worker"), reason)
 	}
 }
 

@@ -11,12 +11,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
+	"github.com/doubletake-dev/doubletake/replay/cluster"
 	"github.com/doubletake-dev/doubletake/replay/cluster/clustertest"
 )
 
@@ -85,11 +87,12 @@ func (n *clusterNight) worker(t *testing.T, name string) *exec.Cmd {
 	return cmd
 }
 
-// status is what the cluster says of itself.
+// status is what the cluster says of itself, which may be that nothing is there.
 func (n *clusterNight) status(t *testing.T) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := n.command(t, true, &out, "worker", "--cluster", n.url, "--status").Run(); err != nil {
+	cmd := n.command(t, true, &out, "worker", "--cluster", n.url, "--status")
+	if err := cmd.Run(); err != nil && (cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(out.String(), cluster.ErrNothing.Error())) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	return out.String()
@@ -252,17 +255,27 @@ func TestWorkersRefuse(t *testing.T) {
 	for want, n := range map[string]struct {
 		night  []string
 		worker []string
+		other  bool // the worker is another executable
 	}{
-		"start the worker with --endpoint http://127.0.0.1:9/v1": {night: []string{"--candidate", "a", "--base-url", "http://127.0.0.1:9/v1", "--model", "m"}},
-		"start the worker with --allow-exec":                     {night: []string{"--candidate", "cat contract.json"}},
-		"compactor c has changed":                                {night: []string{"--candidate", "c"}, worker: []string{"--allow-exec"}},
+		"the run asks https://api.anthropic.com/v1; start the worker with --endpoint": {night: []string{"--candidate", "p"}},
+		"the run asks https://api.openai.com/v1; start the worker with --endpoint":    {night: []string{"--candidate", "q"}},
+		"may be another program than this worker":                                     {other: true, night: []string{"--candidate", "summarize"}},
+		"start the worker with --endpoint http://127.0.0.1:9/v1":                      {night: []string{"--candidate", "a", "--base-url", "http://127.0.0.1:9/v1", "--model", "m"}},
+		"start the worker with --allow-exec":                                          {night: []string{"--candidate", "cat contract.json"}},
+		"compactor c has changed":                                                     {night: []string{"--candidate", "c"}, worker: []string{"--allow-exec"}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			prefix := "refuse." + string(fixtures.HashBytes([]byte(want)))
 			common := []string{"--cluster", servers, "--cluster-prefix", prefix}
 			night := doubletake(t, append(append([]string{"nightly", "--fixture", "quiet-afternoon", "--out", "night", "-c", "night.yaml"}, common...), n.night...)...)
 			worker := doubletake(t, append(append([]string{"worker", "--name", "careful"}, common...), n.worker...)...)
-			config := "compactors: {a: {use: ledger}, c: {exec: [sh, ./compact.sh]}}\nnightly: {incumbent: a}\n"
+			if n.other {
+				worker.Path = otherExecutable(t, worker.Path)
+			}
+			for _, cmd := range []*exec.Cmd{night, worker} { // nobody is asked with them
+				cmd.Env = append(cmd.Env, "ANTHROPIC_API_KEY=sk-none", "OPENAI_API_KEY=sk-none")
+			}
+			config := "compactors: {a: {use: ledger}, c: {exec: [sh, ./compact.sh]}, p: {preset: anthropic-compact, model: claude-x}, q: {preset: openai-compact}}\nnightly: {incumbent: a}\n"
 			for _, file := range []struct{ path, text string }{
 				{filepath.Join(night.Dir, "night.yaml"), config}, {filepath.Join(night.Dir, "compact.sh"), "exit 1"}, {filepath.Join(worker.Dir, "compact.sh"), "exit 2"},
 			} {
@@ -305,6 +318,23 @@ func TestWorkersRefuse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// otherExecutable is a program that does the same and is another one.
+func otherExecutable(t *testing.T, path string) string {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("a changed executable may not run here")
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "doubletake")
+	if err := os.WriteFile(other, append(data, 0), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return other
 }
 
 // TestKilledClusterNight kills a leader and one of two workers with SIGKILL in the middle

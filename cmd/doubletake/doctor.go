@@ -16,6 +16,7 @@ import (
 	"github.com/doubletake-dev/doubletake/analysis/report"
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
+	"github.com/doubletake-dev/doubletake/replay/cluster"
 	"github.com/doubletake-dev/doubletake/replay/judge"
 	"github.com/doubletake-dev/doubletake/replay/model"
 )
@@ -159,13 +160,15 @@ func (d *doctor) look() error {
 
 // clusterThere says whether the cluster can be reached, if there is one.
 func (d *doctor) clusterThere() error {
-	joined, err := joinCluster(d.cli, d.config)
+	joined, err := joinCluster(d.cli, d.config, true)
 	var exit *exitError
 	switch {
 	case d.cli.Context.Err() != nil:
 		return d.cli.Context.Err()
 	case errors.As(err, &exit):
 		d.fail(exit.code, "cluster", err, "")
+	case errors.Is(err, cluster.ErrNothing):
+		d.note(healthPass, "cluster", "reached; no night and no worker was there yet under this prefix", "")
 	case err != nil:
 		d.fail(exitIncomplete, "cluster", err, "see cluster.url, the credentials, and whether JetStream is on")
 	case joined == nil:

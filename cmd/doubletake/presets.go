@@ -70,25 +70,28 @@ func (c compactorConfig) validateOptions() (key string, err error) {
 	return "", nil
 }
 
-// preset makes the compactor that a provider runs. It is asked where the agent is, if that
-// is at the same provider and nothing else is said.
+// presetAt is where a preset is asked: at its own address, else where the agent is, if that
+// is at the same provider, else where the provider is.
+func (n *night) presetAt(c compactorConfig) string {
+	agent := ""
+	if c.Preset == compact.PresetOpenAI && n.endpoint.Responses || c.Preset == compact.PresetAnthropic && n.endpoint.Anthropic != nil {
+		agent = n.endpoint.BaseURL
+	}
+	return cmp.Or(c.BaseURL, agent, compact.PresetBase(c.Preset))
+}
+
+// preset makes the compactor that a provider runs.
 func (n *night) preset(name string, c compactorConfig) (replay.Compactor, error) {
 	options := compact.HostedOptions{
-		BaseURL: c.BaseURL, Model: c.Model, Instructions: c.Instructions, Keep: int(c.Keep), Timeout: time.Duration(c.Timeout),
+		BaseURL: n.presetAt(c), Model: c.Model, Instructions: c.Instructions, Keep: int(c.Keep), Timeout: time.Duration(c.Timeout),
 		Tries: uint(n.config.Limits.Tries), Name: name, Counter: n.counter, Cost: n.cost, Answers: n.answers,
 	}
 	if c.Preset == compact.PresetOpenAI {
 		options.Key, options.Native = os.Getenv("OPENAI_API_KEY"), n.endpoint.Responses
 		options.Model = cmp.Or(c.Model, n.settings.Model)
-		if options.Native {
-			options.BaseURL = cmp.Or(c.BaseURL, n.endpoint.BaseURL)
-		}
 		return compact.NewOpenAICompact(options)
 	}
 	options.Key = os.Getenv("ANTHROPIC_API_KEY")
-	if n.endpoint.Anthropic != nil {
-		options.BaseURL = cmp.Or(c.BaseURL, n.endpoint.BaseURL)
-	}
 	if c.Model == "" && n.endpoint.Anthropic == nil {
 		return nil, fmt.Errorf("preset %s: name the model that compacts, as in model: claude-sonnet-4-6", c.Preset)
 	}

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -29,14 +27,16 @@ until it is interrupted: the first time what is in flight ends first, the second
 once. Who leads the run sends the config, the set and the names of the compactors; keys
 are read from this machine's environment, and files that compactors name from --dir. A
 worker whose program, compactors or models differ from the run's does not play for it, and
-says why.
+says why. Programs are the same that are one executable, or that were built from one commit
+without changes.
 
 Nothing is asked at another address than --endpoint allows, and no program is run without
 --allow-exec: who can publish in the cluster decides on the rest.
 
    doubletake worker --cluster nats://queue.internal:4222 --concurrency 16
    doubletake worker --cluster nats://queue.internal:4222 --endpoint https://api.openai.com/v1
-   doubletake worker --cluster nats://queue.internal:4222 --status`,
+   doubletake worker --cluster nats://queue.internal:4222 --status
+   doubletake worker --cluster nats://queue.internal:4222 --drop 20260320T010000Z-1c03a368`,
 		Flags: append([]cli.Flag{
 			stringFlag("config", "read the section cluster of the config `FILE`; default: ./"+configFile+" if there is one", "c"),
 			&cli.IntFlag{Name: "concurrency", Aliases: []string{"j"}, Usage: "play `N` episodes at once", DefaultText: "8", EnvVars: twin("concurrency")},
@@ -44,7 +44,9 @@ Nothing is asked at another address than --endpoint allows, and no program is ru
 			stringFlag("dir", "where the files lie that compactors name, a `DIR`; default: the current one"),
 			listFlag("endpoint", "send requests, with the keys of this environment, to the `URL` if a run asks for it (repeatable)"),
 			allowExecFlag(),
+			&cli.BoolFlag{Name: "any-build", Usage: "play for a leader that may be another build of this version, too, such as one for another platform", EnvVars: twin("any-build")},
 			&cli.BoolFlag{Name: "status", Usage: "print how the whole fleet is getting on, and end", EnvVars: twin("status")},
+			stringFlag("drop", "end a run whose leader is gone: take the jobs and results of the `RUN` out of the cluster, and end"),
 			jsonFlag(),
 		}, clusterFlags()...),
 		Action: runWorker,
@@ -55,8 +57,11 @@ Nothing is asked at another address than --endpoint allows, and no program is ru
 type fleetWorker struct {
 	cli     *cli.Context
 	cluster *cluster.Cluster
-	// dir is where compactors' files lie, work where this worker's own go.
+	// dir is where compactors' files lie, work where this worker's own go, its sets among
+	// them.
 	dir, work string
+	sets      workerSets
+	program   programID
 }
 
 func runWorker(c *cli.Context) (err error) {
@@ -67,7 +72,10 @@ func runWorker(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	joined, err := joinCluster(c, cfg)
+	if c.Bool("status") && c.IsSet("drop") {
+		return usageError("--status and --drop are two commands: leave one of them out")
+	}
+	joined, err := joinCluster(c, cfg, c.Bool("status") || c.IsSet("drop"))
 	if err != nil {
 		return err
 	}
@@ -86,11 +94,19 @@ func runWorker(c *cli.Context) (err error) {
 		printStatus(c.App.Writer, status)
 		return nil
 	}
-	w := &fleetWorker{cli: c, cluster: joined, dir: cmp.Or(c.String("dir"), ".")}
-	if w.work, err = os.MkdirTemp("", "doubletake-worker-"); err != nil {
-		return fmt.Errorf("making the worker's folder: %w", err)
+	if c.IsSet("drop") {
+		return dropRun(c, joined, c.String("drop"))
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(w.work)) }()
+	w := &fleetWorker{cli: c, cluster: joined, dir: cmp.Or(c.String("dir"), ".")}
+	if w.program, err = thisProgram(); err != nil {
+		return err
+	}
+	work, removeWork, err := workerFolder(os.TempDir())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, removeWork()) }()
+	w.work, w.sets = work, workerSets{cluster: joined, dir: work, sets: map[string]*workerSet{}}
 	name := c.String("name")
 	if name == "" {
 		host, err := os.Hostname()
@@ -111,10 +127,30 @@ func runWorker(c *cli.Context) (err error) {
 	})
 }
 
+// dropRun ends a run that nobody leads any more.
+func dropRun(c *cli.Context, joined *cluster.Cluster, run string) error {
+	dropped, err := joined.Drop(c.Context, run)
+	switch {
+	case errors.Is(err, cluster.ErrUnknownRun):
+		return usageError("--drop: %w; doubletake worker --status lists the runs", err)
+	case errors.Is(err, cluster.ErrLed):
+		return usageError("--drop: %w, and its jobs are taken back; one that was killed counts as there for a while (cluster.ack_wait)", err)
+	case err != nil:
+		return err
+	case c.Bool("json"):
+		return writeIndented(c.App.Writer, dropped)
+	}
+	fmt.Fprintf(report.Printable(c.App.Writer), "dropped run %s: %s, %s\n", run, report.Plural(dropped.Jobs, "job"), report.Plural(dropped.Results, "result"))
+	return nil
+}
+
 // open makes the player of a run. Its errors say why this worker does not play for it.
 func (w *fleetWorker) open(ctx context.Context, m *cluster.Manifest) (player *cluster.Player, err error) {
 	parts, err := readParts(m)
 	if err != nil {
+		return nil, err
+	}
+	if err := w.sameProgram(parts); err != nil {
 		return nil, err
 	}
 	n := &night{command: m.Plan.Command, cluster: w.cluster, player: true}
@@ -143,10 +179,10 @@ func (w *fleetWorker) open(ctx context.Context, m *cluster.Manifest) (player *cl
 	for _, r := range parts.Roles {
 		n.roles = append(n.roles, role{r.Role, r.Compactor})
 	}
-	if err := w.allowed(n); err != nil {
+	if err := w.mayRun(n); err != nil {
 		return nil, err
 	}
-	if n.set, err = w.set(ctx, parts); err != nil {
+	if err := w.load(ctx, n, parts); err != nil {
 		return nil, err
 	}
 	n.fixtures = n.set.Fixtures
@@ -157,6 +193,9 @@ func (w *fleetWorker) open(ctx context.Context, m *cluster.Manifest) (player *cl
 		return nil, err
 	}
 	if err := n.afterFork(); err != nil {
+		return nil, err
+	}
+	if err := w.mayAsk(n); err != nil {
 		return nil, err
 	}
 	if err := n.prepareArms(n.roles); err != nil {
@@ -180,10 +219,16 @@ func (w *fleetWorker) player(n *night, m *cluster.Manifest, ended func() error) 
 	if err != nil {
 		return nil, err
 	}
-	n.close = append(n.close, func() error { return os.RemoveAll(dir) })
+	contexts := replay.NewContexts(dir)
+	n.close = append(n.close, func() error { return os.RemoveAll(dir) }, contexts.Close)
+	if err := hasRoom(dir); err != nil {
+		return nil, err
+	}
+	tools := n.tools()
+	tools.Dir = w.work
 	engine := replay.Engine{
-		Settings: n.settings, Counter: n.counter, NewTools: n.tools().New, Recording: n.set.Recording,
-		Contexts: replay.NewContexts(dir), User: n.simulated(), Log: n.log,
+		Settings: n.settings, Counter: n.counter, NewTools: tools.New, Recording: n.set.Recording,
+		Contexts: contexts, User: n.simulated(), Log: n.log,
 	}
 	byHash := map[fixtures.Hash]*fixtures.Fixture{}
 	for _, f := range n.fixtures {
@@ -197,43 +242,41 @@ func (w *fleetWorker) player(n *night, m *cluster.Manifest, ended func() error) 
 		}
 		own := engine
 		own.Model = n.asks("agent", n.agent.Series(key.String()))
-		return replay.InProcess{Engine: &own}.Play(ctx, replay.Job{Key: key, Fixture: f, Arm: n.arms[i]})
+		e, err := replay.InProcess{Engine: &own}.Play(ctx, replay.Job{Key: key, Fixture: f, Arm: n.arms[i]})
+		if err == nil && !e.Finished() {
+			err = hasRoom(dir) // else the fault is this worker's alone
+		}
+		return e, err
 	}
 	return &cluster.Player{Play: play, Contexts: engine.Contexts, Close: ended}, nil
 }
 
-// allowed says what a run wants that this worker was not allowed.
-func (w *fleetWorker) allowed(n *night) error {
-	addresses, runs := n.addresses(n.roles)
-	if runs && !w.cli.Bool("allow-exec") {
-		return errors.New("a compactor of the run is a command; start the worker with --allow-exec if it may run what the leader names")
+// sameProgram says where the run's leader may be another program, unless that is allowed.
+func (w *fleetWorker) sameProgram(parts *runParts) error {
+	err := w.program.same(parts.Program)
+	if err == nil {
+		return nil
 	}
-	endpoints := list(w.cli, "endpoint")
-	for _, address := range addresses {
-		same := func(e string) bool { return strings.TrimSuffix(e, "/") == strings.TrimSuffix(address, "/") }
-		if !slices.ContainsFunc(endpoints, same) {
-			return fmt.Errorf("the run asks %s; start the worker with --endpoint %s if it may", address, address)
-		}
+	if !w.cli.Bool("any-build") {
+		return fmt.Errorf("%w: give both one executable, or build both from one commit without changes; or start the worker with --any-build if they play alike", err)
 	}
+	fmt.Fprintf(report.Printable(w.cli.App.ErrWriter), "warning: %v; it plays all the same, for --any-build\n", err)
 	return nil
 }
 
-// set is the set of a run: the one that ships with the program, or the leader's, fetched
-// into this worker's folder.
-func (w *fleetWorker) set(ctx context.Context, parts *runParts) (*fixtures.Set, error) {
+// load loads the set of a run: the one that ships with the program, or the leader's,
+// fetched into this worker's folder.
+func (w *fleetWorker) load(ctx context.Context, n *night, parts *runParts) (err error) {
 	if parts.Files == nil {
-		return loadSet("")
+		n.set, err = loadSet("")
+		return err
 	}
-	dir := filepath.Join(w.work, "set")
-	hash, err := fixtures.HashJSON(parts.Files)
+	set, release, err := w.sets.open(ctx, parts)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	dir += "-" + string(hash)
-	if err := w.cluster.FetchFiles(ctx, parts.Files, dir); err != nil {
-		return nil, err
-	}
-	return fixtures.LoadSet(os.DirFS(dir), parts.Set)
+	n.set, n.close = set, append(n.close, release)
+	return nil
 }
 
 // leaderFlags are the flags of a night with what the leader sets and nothing from this

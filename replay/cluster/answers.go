@@ -37,7 +37,7 @@ func (a *Answers) Claim(ctx context.Context, id string) (func(stored bool), erro
 		var revision uint64
 		err := c.try(ctx, "claiming an answer", func(ctx context.Context) (err error) {
 			revision, err = c.live.Create(ctx, key, nil)
-			return err
+			return roomIn(c.live, err)
 		})
 		if err == nil {
 			return a.hold(ctx, key, revision), nil
@@ -45,7 +45,12 @@ func (a *Answers) Claim(ctx context.Context, id string) (func(stored bool), erro
 		if !conflict(err) {
 			return nil, err
 		}
-		if entry, err := c.entry(ctx, c.answers, id); err != nil || entry != nil {
+		entry, err := c.entry(ctx, c.answers, id)
+		stored := false
+		if entry != nil {
+			stored, err = c.whole(ctx, entry.Value())
+		}
+		if stored || err != nil {
 			return func(bool) {}, err
 		}
 		if !sleep(ctx, pause) {

@@ -37,12 +37,18 @@ type Options struct {
 	// server is no cluster.
 	Replicas int
 	// AckWait is how long a job may go without a sign of life before another worker gets
-	// it; 0 means [DefaultAckWait]. All that share a prefix use the same.
+	// it; 0 means [DefaultAckWait]. All that share a prefix use that of the first.
 	AckWait time.Duration
 	// MaxDeliver is how often a job is given to a worker before it is put on the list of
 	// dead letters; 0 means [DefaultMaxDeliver].
 	MaxDeliver int
+	// Look joins what is there and makes nothing; where nothing is there the error is
+	// [ErrNothing].
+	Look bool
 }
+
+// ErrNothing says that there are no streams under a prefix.
+var ErrNothing = errors.New("there is nothing under the cluster's prefix")
 
 // The defaults of [Options].
 const (
@@ -53,11 +59,17 @@ const (
 )
 
 const (
-	// keepData is how long runs, results and blobs stay, keepAnswers how long answers do.
+	// keepData is how long runs, results and blobs stay, keepAnswers how long answers do,
+	// keepLarge how long large objects do, which are to outlive the keys that name them.
 	keepData    = 7 * 24 * time.Hour
 	keepAnswers = 30 * 24 * time.Hour
+	keepLarge   = keepAnswers + keepData
 	connectWait = 20 * time.Second
 )
+
+// RenewEvery is how often a leader stores anew what workers that begin late need, such as
+// the files of the set: the cluster keeps it for days, and a run may last longer.
+const RenewEvery = 24 * time.Hour
 
 // Cluster is a connection with the stream and the buckets of a prefix.
 type Cluster struct {
@@ -69,6 +81,7 @@ type Cluster struct {
 	// models; live what goes when its owner does; large what does not fit a message.
 	data, answers, live jetstream.KeyValue
 	large               jetstream.ObjectStore
+	keepLarge           time.Duration // how long that keeps objects; 0 is for ever
 	encoder             *zstd.Encoder
 	decoder             *zstd.Decoder
 }
@@ -107,6 +120,11 @@ func Connect(ctx context.Context, options Options) (*Cluster, error) {
 	defer cancel()
 	if c.js, err = jetstream.New(c.conn); err == nil {
 		err = c.prepare(ctx)
+	}
+	if errors.Is(err, ErrNothing) {
+		err = fmt.Errorf("%w %q at %s: no run and no worker was there yet%s; name another one with --cluster-prefix (config: cluster.prefix)", ErrNothing, options.Prefix, options.URL, c.others(ctx))
+		c.conn.Close()
+		return nil, err
 	}
 	if err != nil {
 		c.conn.Close()
@@ -252,6 +270,30 @@ func (o *Options) certificateAdvice() string {
 	return fmt.Sprintf("the server does not seem to accept the certificate %s: give one for clients that an authority has signed which the server trusts, with %s", o.Cert, setCert)
 }
 
+// jobsDescription is what the streams of jobs are described as.
+const jobsDescription = "episodes to be played"
+
+// others says which prefixes are in use, as far as that can be told.
+func (c *Cluster) others(ctx context.Context) string {
+	const jobs, most, wait = ".jobs.>", 10, 2 * time.Second // who may not ask gets no answer
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	var list []string
+	for info := range c.js.ListStreams(ctx).Info() {
+		if of := info.Config; of.Description == jobsDescription && len(of.Subjects) == 1 && strings.HasSuffix(of.Subjects[0], jobs) {
+			list = append(list, strings.TrimSuffix(of.Subjects[0], jobs))
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	slices.Sort(list)
+	if len(list) > most {
+		list = append(list[:most], "...")
+	}
+	return " (in use: " + strings.Join(list, ", ") + ")"
+}
+
 // prepare opens the stream and the buckets, and makes what is missing.
 func (c *Cluster) prepare(ctx context.Context) error {
 	// A cluster that has just started answers nothing until it is in agreement.
@@ -267,7 +309,15 @@ func (c *Cluster) prepare(ctx context.Context) error {
 		}
 		return err
 	})
-	return cmp.Or(err, refused)
+	if err = cmp.Or(err, refused); err != nil {
+		return err
+	}
+	// Whoever was first said how long a sign of life lasts.
+	status, err := c.live.Status(ctx)
+	if err == nil && status.TTL() > 0 {
+		c.options.AckWait = status.TTL()
+	}
+	return err
 }
 
 // The server's codes for a single server, for a cluster with too few of them, for an
@@ -293,12 +343,18 @@ func prepareAdvice(err error) string {
 	return "does the account allow JetStream?"
 }
 
+// base begins the names of the stream and the buckets.
+func (c *Cluster) base() string { return strings.ReplaceAll(c.options.Prefix, ".", "_") }
+
 func (c *Cluster) prepareWith(ctx context.Context, replicas int) (err error) {
-	name := strings.ReplaceAll(c.options.Prefix, ".", "_")
+	name := c.base()
 	subjects := []string{c.options.Prefix + ".jobs.>"}
 	if c.jobs, err = c.js.Stream(ctx, name+"_jobs"); errors.Is(err, jetstream.ErrStreamNotFound) {
+		if c.options.Look {
+			return ErrNothing
+		}
 		c.jobs, err = c.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-			Name: name + "_jobs", Description: "episodes to be played", Subjects: subjects,
+			Name: name + "_jobs", Description: jobsDescription, Subjects: subjects,
 			Retention: jetstream.WorkQueuePolicy, MaxAge: keepData, Replicas: replicas,
 		})
 	}
@@ -319,6 +375,9 @@ func (c *Cluster) prepareWith(ctx context.Context, replicas int) (err error) {
 	} {
 		bucket.Replicas = replicas
 		if *bucket.open, err = c.js.KeyValue(ctx, bucket.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
+			if c.options.Look {
+				return fmt.Errorf("%w: %s is missing", ErrNothing, bucket.Bucket)
+			}
 			*bucket.open, err = c.js.CreateOrUpdateKeyValue(ctx, bucket.KeyValueConfig)
 		}
 		if err != nil {
@@ -326,9 +385,19 @@ func (c *Cluster) prepareWith(ctx context.Context, replicas int) (err error) {
 		}
 	}
 	if c.large, err = c.js.ObjectStore(ctx, name+"_large"); errors.Is(err, jetstream.ErrBucketNotFound) {
+		if c.options.Look {
+			return fmt.Errorf("%w: %s_large is missing", ErrNothing, name)
+		}
 		c.large, err = c.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-			Bucket: name + "_large", Description: "what is too large for a message", TTL: keepAnswers, Replicas: replicas,
+			Bucket: name + "_large", Description: "what is too large for a message", TTL: keepLarge, Replicas: replicas,
 		})
+	}
+	if err != nil {
+		return err
+	}
+	status, err := c.large.Status(ctx) // it may have been made with another time
+	if err == nil {
+		c.keepLarge = status.TTL()
 	}
 	return err
 }
@@ -374,6 +443,9 @@ func (c *Cluster) tryFor(ctx context.Context, attempt time.Duration, what string
 
 // passing says whether an error may go away by itself.
 func passing(err error) bool {
+	if lasting(err) {
+		return false
+	}
 	for _, e := range []error{
 		nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrConnectionReconnecting, context.DeadlineExceeded,
 		jetstream.ErrNoStreamResponse, nats.ErrReconnectBufExceeded,

@@ -29,9 +29,21 @@ type Leader struct {
 	stop    context.CancelFunc
 	watched sync.WaitGroup
 
+	broken chan struct{} // closed when fault is set
+	// room is held whole by who looks whether the queue has room, so that no other job of
+	// this leader takes it meanwhile.
+	room sync.RWMutex
+
 	mu      sync.Mutex
-	waiting map[string]chan []byte // by the job's name; nil is news that must be looked up
-	over    error                  // why nothing more is spent
+	waiting map[string]*waiting // by the job's name
+	over    error               // why nothing more is spent
+	fault   error               // why what workers play can't be stored
+}
+
+// waiting is a job that is waited for.
+type waiting struct {
+	news   chan []byte // nil is news that must be looked up
+	queued bool        // it was put into the queue
 }
 
 // lookAgain is how often a job that is waited for is looked up, in case the news of it
@@ -41,7 +53,7 @@ const lookAgain = 15 * time.Second
 // Lead publishes a run. The jobs of a leader of the same run that died are still there,
 // and so is what came of them.
 func (c *Cluster) Lead(ctx context.Context, manifest Manifest, contexts *replay.Contexts) (*Leader, error) {
-	l := &Leader{cluster: c, run: manifest.name(), contexts: contexts, waiting: map[string]chan []byte{}}
+	l := &Leader{cluster: c, run: manifest.name(), contexts: contexts, waiting: map[string]*waiting{}, broken: make(chan struct{})}
 	data, err := json.Marshal(manifest)
 	if err != nil {
 		return nil, fmt.Errorf("publishing the run: %w", err)
@@ -49,20 +61,35 @@ func (c *Cluster) Lead(ctx context.Context, manifest Manifest, contexts *replay.
 	if _, err := c.consumer(ctx, l.run); err != nil {
 		return nil, fmt.Errorf("publishing the run: %w", err)
 	}
+	if err := l.mend(ctx); err != nil {
+		return nil, fmt.Errorf("publishing the run: %w", err)
+	}
 	if err := c.drop(ctx, c.data, stopKey(l.run)); err != nil {
 		return nil, fmt.Errorf("publishing the run: %w", err)
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	watcher, err := c.data.Watch(watching, resultKey(l.run, "*"), jetstream.UpdatesOnly())
+	results, err := c.data.Watch(watching, resultKey(l.run, "*"), jetstream.UpdatesOnly())
+	var workers jetstream.KeyWatcher
 	if err == nil {
-		err = c.put(ctx, c.data, runKey(l.run), data)
+		workers, err = c.live.Watch(watching, workerKey("*"), jetstream.UpdatesOnly())
+	}
+	if err == nil {
+		err = l.showLife(ctx)
+	}
+	publish := func(ctx context.Context) error { return c.put(ctx, c.data, runKey(l.run), data) }
+	if err == nil {
+		err = publish(ctx)
 	}
 	if err != nil {
 		stop()
 		return nil, fmt.Errorf("publishing the run: %w", err)
 	}
 	l.stop = stop
-	l.watched.Go(func() { l.watch(watcher) })
+	l.watched.Go(func() { l.watch(results) })
+	l.watched.Go(func() { l.hear(workers) })
+	l.watched.Go(func() { l.tend(watching, c.options.AckWait/6, l.showLife) })
+	l.watched.Go(func() { l.tend(watching, lookAgain, l.mend) })
+	l.watched.Go(func() { l.tend(watching, RenewEvery, publish) })
 	return l, nil
 }
 
@@ -76,7 +103,7 @@ func (l *Leader) watch(watcher jetstream.KeyWatcher) {
 		l.mu.Lock()
 		if waiting := l.waiting[name]; waiting != nil {
 			select {
-			case waiting <- entry.Value():
+			case waiting.news <- entry.Value():
 			default: // it has news already
 			}
 		}
@@ -92,13 +119,21 @@ func (l *Leader) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectWait)
 	defer cancel()
 	c := l.cluster
+	over := c.drop(ctx, c.data, runKey(l.run))
+	if lasting(over) { // even the marker of what is gone has no room
+		over = c.forget(ctx, runKey(l.run))
+	}
+	return errors.Join(over, c.drop(ctx, c.live, leaderKey(l.run)), c.endQueue(ctx, l.run))
+}
+
+// endQueue takes the jobs of a run and their queue out of the cluster.
+func (c *Cluster) endQueue(ctx context.Context, run string) error {
 	return errors.Join(
-		c.drop(ctx, c.data, runKey(l.run)),
 		c.try(ctx, "taking jobs back", func(ctx context.Context) error {
-			return c.jobs.Purge(ctx, jetstream.WithPurgeSubject(c.subject(l.run, "*")))
+			return c.jobs.Purge(ctx, jetstream.WithPurgeSubject(c.subject(run, "*")))
 		}),
 		c.try(ctx, "closing the queue of the run", func(ctx context.Context) error {
-			err := c.jobs.DeleteConsumer(ctx, l.run)
+			err := c.jobs.DeleteConsumer(ctx, run)
 			if errors.Is(err, jetstream.ErrConsumerNotFound) {
 				return nil
 			}
@@ -110,9 +145,9 @@ func (l *Leader) Close(ctx context.Context) error {
 // Play has the job played by a worker, unless what came of it is stored.
 func (l *Leader) Play(ctx context.Context, job replay.Job) (*replay.Episode, error) {
 	name := jobName(job.Key)
-	news := make(chan []byte, 1)
+	own := &waiting{news: make(chan []byte, 1)}
 	l.mu.Lock()
-	l.waiting[name] = news
+	l.waiting[name] = own
 	l.mu.Unlock()
 	defer func() {
 		l.mu.Lock()
@@ -121,16 +156,13 @@ func (l *Leader) Play(ctx context.Context, job replay.Job) (*replay.Episode, err
 	}()
 	result, err := l.begin(ctx, job, name)
 	for result == nil && err == nil {
-		result, err = l.wait(ctx, job, news)
+		result, err = l.wait(ctx, job, own.news)
 		if result == nil && err == nil {
 			err = l.publish(ctx, job, name) // nothing if it is still there
 		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("playing %s in the cluster: %w", job.Key, err)
-	}
-	if result.Error != "" {
-		return nil, fmt.Errorf("playing %s in the cluster: worker %s: %s", job.Key, result.Worker, result.Error)
 	}
 	if err := l.fetch(ctx, result.Episode); err != nil {
 		return nil, fmt.Errorf("playing %s in the cluster: %w", job.Key, err)
@@ -139,18 +171,24 @@ func (l *Leader) Play(ctx context.Context, job replay.Job) (*replay.Episode, err
 	return result.Episode, nil
 }
 
-// begin returns the stored result, or publishes the job.
+// begin returns the stored result with its contexts, or publishes the job.
 func (l *Leader) begin(ctx context.Context, job replay.Job, name string) (*Result, error) {
 	c := l.cluster
 	result, _, err := c.result(ctx, l.run, job.Key)
-	if err != nil || result != nil && result.finished() {
-		return result, err
+	if err != nil {
+		return nil, err
+	}
+	if result != nil && result.finished() {
+		// Other episodes may have stored its contexts long before it, which are gone then.
+		if err := l.fetch(ctx, result.Episode); !errors.Is(err, errGone) {
+			return result, err
+		}
 	}
 	if over := l.isOver(); over != nil {
 		return &Result{Episode: unplayed(job, over.Error())}, nil
 	}
 	if result != nil {
-		// A fault of the world, before this run went on.
+		// A fault of the world, before this run went on, or nothing that can be shown.
 		if err := errors.Join(c.drop(ctx, c.data, resultKey(l.run, name)), c.drop(ctx, c.data, deadKey(l.run, name))); err != nil {
 			return nil, err
 		}
@@ -169,21 +207,81 @@ type order struct {
 	Conversation string     `json:"conversation_id"`
 }
 
-// publish puts a job into the queue, unless it is there.
+// publish puts a job into the queue, unless it is there. Where the queue is full it waits
+// for as long as jobs of this run leave it.
 func (l *Leader) publish(ctx context.Context, job replay.Job, name string) error {
 	c := l.cluster
 	data, err := json.Marshal(order{job.Key, job.Fixture.ConversationID})
 	if err != nil {
 		return err
 	}
-	err = c.try(ctx, "publishing a job", func(ctx context.Context) error {
-		_, err := c.js.Publish(ctx, c.subject(l.run, name), data, jetstream.WithExpectLastSequencePerSubject(0))
-		return err
-	})
-	if wrongSequence(err) {
+	put := func() error {
+		err := c.try(ctx, "publishing a job", func(ctx context.Context) error {
+			_, err := c.js.Publish(ctx, c.subject(l.run, name), data, jetstream.WithExpectLastSequencePerSubject(0))
+			return room(c.base()+"_jobs", err)
+		})
+		if err != nil && !wrongSequence(err) { // else it is there
+			return err
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if own := l.waiting[name]; own != nil {
+			own.queued = true
+		}
 		return nil
 	}
+	l.room.RLock()
+	err = put()
+	l.room.RUnlock()
+	for tries := 0; lasting(err) && tries < roomTries; {
+		if err := l.pause(ctx, roomAgain); err != nil {
+			return err
+		}
+		l.room.Lock()
+		others := l.othersQueued(name)
+		err = put()
+		l.room.Unlock()
+		if tries++; others {
+			tries = 0
+		}
+	}
 	return err
+}
+
+// It is tried every roomAgain whether the queue has room by then; after roomTries without
+// a job of this run in it, it is full of what others wait for.
+const (
+	roomAgain = 250 * time.Millisecond
+	roomTries = 8
+)
+
+// othersQueued says whether a job other than that with the name was put into the queue and
+// has not come to its end.
+func (l *Leader) othersQueued(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for other, w := range l.waiting {
+		if other != name && w.queued {
+			return true
+		}
+	}
+	return false
+}
+
+// pause waits, unless nothing more is to be waited for; the error says why.
+func (l *Leader) pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-l.Drain:
+		return replay.ErrInterrupted
+	case <-l.broken:
+		return l.fault
+	case <-timer.C:
+		return nil
+	}
 }
 
 // wait waits for news of a job; none and no error says that it is to be seen to again.
@@ -195,12 +293,23 @@ func (l *Leader) wait(ctx context.Context, job replay.Job, news <-chan []byte) (
 		return nil, context.Cause(ctx)
 	case <-l.Drain:
 		return nil, replay.ErrInterrupted
+	case <-l.broken:
+		return nil, l.fault
 	case packed := <-news:
-		return l.cluster.decodeResult(ctx, packed, job.Key)
+		return outcome(l.cluster.decodeResult(ctx, packed, job.Key))
 	case <-timer.C:
 		result, _, err := l.cluster.result(ctx, l.run, job.Key)
-		return result, err
+		return outcome(result, err)
 	}
+}
+
+// outcome is a result, or nil for what is none: a worker could not play and another one is
+// to, or it is too large for a message and gone.
+func outcome(r *Result, err error) (*Result, error) {
+	if errors.Is(err, errGone) || err == nil && r != nil && r.Error != "" {
+		return nil, nil
+	}
+	return r, err
 }
 
 // fetch brings the contexts of an episode into the run's folder.
@@ -261,4 +370,6 @@ type Dead struct {
 	Deliveries   uint64     `json:"deliveries"`
 	At           time.Time  `json:"at"`
 	Worker       string     `json:"worker"` // who gave it up
+	// Reason is why the last worker could not play it that came to say so; empty for none.
+	Reason string `json:"reason,omitempty"`
 }

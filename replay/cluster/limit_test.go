@@ -1,12 +1,15 @@
 package cluster
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/doubletake-dev/doubletake/replay"
 	"github.com/doubletake-dev/doubletake/replay/cluster/clustertest"
 )
 
@@ -24,6 +27,19 @@ func (c *clock) until(at time.Time) {
 	defer c.mu.Unlock()
 	if at.After(c.now) {
 		c.now = at
+	}
+}
+
+// turnOf takes a turn of the limit, by a clock that moves on where the worker would wait.
+func turnOf(ctx context.Context, limit *Limit, own *clock, tokens int) (time.Time, error) {
+	for {
+		at, taken, err := limit.take(ctx, tokens)
+		if taken || err != nil && !conflict(err) {
+			return at, err
+		}
+		if err == nil {
+			own.until(at.Add(-turnsAhead))
+		}
 	}
 }
 
@@ -56,7 +72,7 @@ func TestFleetLimit(t *testing.T) {
 				limit.now = own.read
 				workers.Go(func() {
 					for range 80 { // 240 in all: two minutes' worth
-						at, err := limit.Reserve(t.Context(), tt.size)
+						at, err := turnOf(t.Context(), limit, own, tt.size)
 						if err != nil {
 							t.Error(err)
 							return
@@ -96,7 +112,7 @@ func TestFleetLimit(t *testing.T) {
 func TestTurnsKeepTheRates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		requests, tokens := rapid.IntRange(1, 1000).Draw(t, "requests"), rapid.IntRange(1, 100_000).Draw(t, "tokens")
-		var turns turns
+		var last turn
 		now := time.Date(2026, 3, 20, 1, 0, 0, 0, time.UTC)
 		type sent struct {
 			at     time.Time
@@ -106,7 +122,8 @@ func TestTurnsKeepTheRates(t *testing.T) {
 		for range rapid.IntRange(1, 30).Draw(t, "n") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 5000).Draw(t, "pause")) * time.Millisecond)
 			size := rapid.IntRange(0, 20_000).Draw(t, "size")
-			list = append(list, sent{turns.take(now, requests, tokens, size), size})
+			last = turn{last.next(now, requests, tokens), size}
+			list = append(list, sent{last.At, size})
 		}
 		for i, first := range list {
 			sum := 0
@@ -123,4 +140,60 @@ func TestTurnsKeepTheRates(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWhoDiesHoldsUpTheFleetForNoLonger: 32 requests of a worker wait for their turns, few
+// a minute, when it dies; a later night, with a limit of its own, does not wait for them.
+func TestWhoDiesHoldsUpTheFleetForNoLonger(t *testing.T) {
+	c := one(t, Options{})
+	began := time.Date(2026, 3, 20, 1, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct{ requests, tokens, later, laterTokens int }{
+		"requests": {requests: 15, later: 6000},
+		"tokens":   {tokens: 15 * 20_000, laterTokens: 6000 * 20_000},
+		"no limit": {requests: 1, tokens: 1, later: 6000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dying := c.Limit(name, tt.requests, tt.tokens)
+			dying.now = (&clock{now: began}).read
+			const size = 20_000
+			taken := 0
+			for range 32 {
+				_, ok, err := dying.take(t.Context(), size)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ok {
+					taken++
+				}
+			}
+			later := c.Limit(name, tt.later, tt.laterTokens)
+			own := &clock{now: began}
+			later.now = own.read
+			at, err := turnOf(t.Context(), later, own, size)
+			if err != nil || taken != 1 || at.Sub(began) > turnsAhead {
+				t.Errorf("%d turns were taken ahead, and the first of the later night is at %s, %v", taken, at.Sub(began), err)
+			}
+		})
+	}
+}
+
+// TestTakeGivesUpWithItsContext: whoever waits for a turn does, the first as well as those
+// behind it.
+func TestTakeGivesUpWithItsContext(t *testing.T) {
+	c := one(t, Options{})
+	limit := c.Limit("slow", 1, 0)
+	if err := limit.Take(t.Context(), 1); err != nil { // the next is a minute away
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error, 3)
+	for range cap(ended) {
+		go func() { ended <- limit.Take(ctx, 1) }()
+	}
+	cancel(replay.ErrInterrupted)
+	for range cap(ended) {
+		if err := <-ended; !errors.Is(err, replay.ErrInterrupted) {
+			t.Error(err)
+		}
+	}
 }

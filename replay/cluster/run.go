@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,9 @@ type Manifest struct {
 // name is the run in subjects and keys.
 func (m *Manifest) name() string { return string(fixtures.HashBytes([]byte(m.Run))) }
 
+// namePattern is what a run is called in subjects and keys.
+var namePattern = regexp.MustCompile(`^[0-9a-f]+$`)
+
 // jobName is an episode in subjects and keys.
 func jobName(key replay.Key) string {
 	return string(fixtures.HashBytes(fmt.Appendf(nil, "%s %q %d", key.Fixture, key.Arm, key.Replicate)))
@@ -50,9 +54,9 @@ func (c *Cluster) consumer(ctx context.Context, run string) (consumer jetstream.
 		consumer, err = c.jobs.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 			Durable: run, FilterSubject: c.subject(run, "*"), AckPolicy: jetstream.AckExplicitPolicy,
 			AckWait: c.options.AckWait, MaxAckPending: -1,
-			// The worker that gets a job once too often puts it on the list of dead letters;
-			// the server's own bound is for when even that kills it.
-			MaxDeliver: 2 * c.options.MaxDeliver, InactiveThreshold: keepData,
+			// The worker that gets a job once too often puts it on the list of dead letters.
+			// The server has no bound of its own: it would keep the job and give it to nobody.
+			MaxDeliver: -1, InactiveThreshold: keepData,
 		})
 		return err
 	})
@@ -63,7 +67,8 @@ func (c *Cluster) consumer(ctx context.Context, run string) (consumer jetstream.
 type Result struct {
 	Episode *replay.Episode `json:"episode"`
 	Worker  string          `json:"worker"`
-	// Error is why the worker could not play at all; there is no episode then.
+	// Error is why the worker could not play at all; there is no episode then, and another
+	// worker is to play.
 	Error string `json:"error,omitempty"`
 }
 
@@ -84,13 +89,17 @@ func (c *Cluster) decodeResult(ctx context.Context, packed []byte, key replay.Ke
 	return &r, nil
 }
 
-// result is what is stored of a job, with its revision; nil for nothing.
+// result is what is stored of a job, with its revision; nil for nothing, and for what is
+// too large for a message and gone.
 func (c *Cluster) result(ctx context.Context, run string, key replay.Key) (*Result, uint64, error) {
 	entry, err := c.entry(ctx, c.data, resultKey(run, jobName(key)))
 	if entry == nil || err != nil {
 		return nil, 0, err
 	}
 	r, err := c.decodeResult(ctx, entry.Value(), key)
+	if errors.Is(err, errGone) {
+		err = nil
+	}
 	return r, entry.Revision(), err
 }
 
@@ -100,7 +109,7 @@ func (c *Cluster) store(ctx context.Context, run string, key replay.Key, r *Resu
 	if err != nil {
 		return err
 	}
-	packed, err := c.pack(ctx, data)
+	packed, err := c.pack(ctx, data, keepData)
 	if err != nil {
 		return err
 	}
@@ -113,10 +122,10 @@ func (c *Cluster) store(ctx context.Context, run string, key replay.Key, r *Resu
 		err = c.try(ctx, "storing a result", func(ctx context.Context) error {
 			if revision == 0 {
 				_, err := c.data.Create(ctx, name, packed)
-				return err
+				return roomIn(c.data, err)
 			}
 			_, err := c.data.Update(ctx, name, packed, revision)
-			return err
+			return roomIn(c.data, err)
 		})
 		if !conflict(err) {
 			return err
@@ -140,7 +149,8 @@ func episodeContexts(e *replay.Episode) []fixtures.Hash {
 	return list
 }
 
-// File is a file of a set as the cluster has it.
+// File is a file of a set as the cluster has it, or a folder of a sandbox, which may be
+// empty.
 type File struct {
 	Hash fixtures.Hash `json:"hash"`
 	Mode fs.FileMode   `json:"mode"`
@@ -149,25 +159,38 @@ type File struct {
 // transfers is how many files are stored or fetched at once.
 const transfers = 8
 
-// PutFiles stores the files of a set by their hashes, hidden ones aside, and returns them
-// by their paths.
+// PutFiles stores the files of a set by their hashes, and returns them by their paths: for
+// a symbolic link the file that it leads to, and hidden ones in sandboxes alone. What is no
+// file is an error where the set's manifest would cover it.
 func (c *Cluster) PutFiles(ctx context.Context, files fs.FS) (map[string]File, error) {
 	out := map[string]File{}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(transfers)
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && name != "." && strings.HasPrefix(entry.Name(), ".") {
+		inSandboxes := strings.HasPrefix(name, fixtures.SandboxesDir+"/")
+		if err == nil && name != "." && strings.HasPrefix(entry.Name(), ".") && !inSandboxes {
 			if entry.IsDir() {
 				return fs.SkipDir
 			}
 			return nil // no part of a set
 		}
-		if err != nil || !entry.Type().IsRegular() {
+		if err == nil && entry.IsDir() && inSandboxes {
+			mu.Lock()
+			out[name] = File{Mode: fs.ModeDir | 0o755}
+			mu.Unlock()
+		}
+		if err != nil || entry.IsDir() {
 			return err
 		}
-		info, err := entry.Info()
+		info, err := fs.Stat(files, name) // of what a link leads to
+		if err == nil && !info.Mode().IsRegular() {
+			err = fmt.Errorf("%s: no file (%v): make it one, or take it out of the set", name, info.Mode().Type())
+		}
 		if err != nil {
+			if !fixtures.Covered(name) && name != fixtures.ManifestFile {
+				return nil // a note that the set does without
+			}
 			return err
 		}
 		group.Go(func() error {
@@ -179,7 +202,8 @@ func (c *Cluster) PutFiles(ctx context.Context, files fs.FS) (map[string]File, e
 			mu.Lock()
 			out[name] = file
 			mu.Unlock()
-			return c.putBlob(ctx, string(file.Hash), func() ([]byte, error) { return data, nil })
+			_, err = c.putBlob(ctx, string(file.Hash), func() ([]byte, error) { return data, nil })
+			return err
 		})
 		return nil
 	})
@@ -217,6 +241,9 @@ func (c *Cluster) FetchFiles(ctx context.Context, files map[string]File, dir str
 }
 
 func (c *Cluster) fetchFile(ctx context.Context, root *os.Root, name string, file File) error {
+	if file.Mode.IsDir() {
+		return root.MkdirAll(name, 0o755)
+	}
 	if data, err := root.ReadFile(name); err == nil && fixtures.HashBytes(data) == file.Hash {
 		return nil
 	}

@@ -33,6 +33,15 @@ type WorkerStatus struct {
 	Failed int `json:"failed"`
 	// Refused are the runs that it does not play for, with why.
 	Refused map[string]string `json:"refused,omitempty"`
+	// Unstored are the runs of which it cannot store what it played, and tries again.
+	Unstored map[string]Unstored `json:"unstored,omitempty"`
+}
+
+// Unstored is why a worker cannot store what it played.
+type Unstored struct {
+	Why string `json:"why"`
+	// Full says that there is no room for it, which does not pass.
+	Full bool `json:"full"`
 }
 
 // RunStatus is one run.
@@ -40,6 +49,8 @@ type RunStatus struct {
 	Run string `json:"run"`
 	// Name is the run in keys and in what workers say of it.
 	Name string `json:"name"`
+	// Led says that it has a leader that lives; the jobs of others wait for theirs.
+	Led bool `json:"led"`
 	// Queued are jobs that wait for a worker, Running those that have one, Again those of
 	// them that were given to more than one.
 	Queued  uint64 `json:"queued"`
@@ -58,19 +69,12 @@ func (c *Cluster) Status(ctx context.Context) (*Status, error) {
 		return nil, err
 	}
 	err = each(ctx, c, c.data, runKey("*"), true, func(key string, manifest Manifest) error {
-		run := RunStatus{Run: manifest.Run, Name: manifest.name()}
-		consumer, err := c.jobs.Consumer(ctx, run.Name)
-		if err == nil {
-			var info *jetstream.ConsumerInfo
-			if info, err = consumer.Info(ctx); err == nil {
-				run.Queued, run.Running, run.Again = info.NumPending, info.NumAckPending, info.NumRedelivered
-			}
+		run, err := c.runStatus(ctx, &manifest)
+		if err != nil {
+			return err
 		}
-		s.Runs = append(s.Runs, run)
-		if errors.Is(err, jetstream.ErrConsumerNotFound) {
-			return nil
-		}
-		return err
+		s.Runs = append(s.Runs, *run)
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -85,6 +89,34 @@ func (c *Cluster) Status(ctx context.Context) (*Status, error) {
 		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Key.String(), b.Key.String()))
 	})
 	return s, err
+}
+
+func (c *Cluster) runStatus(ctx context.Context, manifest *Manifest) (*RunStatus, error) {
+	run := &RunStatus{Run: manifest.Run, Name: manifest.name()}
+	leader, err := c.entry(ctx, c.live, leaderKey(run.Name))
+	if err != nil {
+		return nil, err
+	}
+	run.Led = leader != nil
+	err = c.try(ctx, "looking at the queue of a run", func(ctx context.Context) error {
+		jobs, err := c.queued(ctx, run.Name)
+		if err != nil {
+			return err
+		}
+		run.Queued = uint64(len(jobs)) // in the stream, whether its consumer is there or not
+		consumer, err := c.jobs.Consumer(ctx, run.Name)
+		if errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		info := consumer.CachedInfo() // of now
+		run.Running, run.Again = info.NumAckPending, info.NumRedelivered
+		run.Queued -= min(run.Queued, uint64(info.NumAckPending))
+		return nil
+	})
+	return run, err
 }
 
 // each calls do with every value whose key a pattern fits.
@@ -103,7 +135,10 @@ func each[T any](ctx context.Context, c *Cluster, kv jetstream.KeyValue, pattern
 		}
 		data := entry.Value()
 		if packed {
-			if data, err = c.unpack(ctx, data); err != nil {
+			if data, err = c.unpack(ctx, data); errors.Is(err, errGone) {
+				continue
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/doubletake-dev/doubletake/fixtures"
@@ -45,52 +45,88 @@ type work struct {
 	cluster *Cluster
 	slots   chan struct{}
 
+	// open is how many runs it plays for.
+	open atomic.Int64
+	// changed has the fleet hear of the status at once.
+	changed chan struct{}
+
 	mu     sync.Mutex
 	status WorkerStatus
-	runs   map[string]*runWork // by the run's name
+
+	// published are the runs that are not over, led until when the leader of a run counts
+	// as alive, and runs are those of both, all by the run's name.
+	published map[string]published
+	led       map[string]time.Time
+	runs      map[string]*runWork
 	// working are all runs that are not over, those that were let go of included.
 	working sync.WaitGroup
+}
+
+// published is a run that is not over.
+type published struct {
+	manifest []byte
+	heard    time.Time
 }
 
 // runWork is what a worker does for one run.
 type runWork struct {
 	manifest []byte
 	stop     context.CancelFunc
-	known    sync.Map // the hashes of contexts that the cluster has
+	over     <-chan struct{} // closed when it was stopped
+	known    sync.Map        // by the hashes of contexts that the cluster has, when that was seen to
 }
 
 // Work takes jobs and plays them until it is drained or the context ends. The error is the
 // context's cause, or why the cluster can't be used any more.
 func (c *Cluster) Work(ctx context.Context, worker Worker) error {
-	w := &work{Worker: &worker, cluster: c, slots: make(chan struct{}, max(1, worker.Slots)), runs: map[string]*runWork{}}
+	w := &work{
+		Worker: &worker, cluster: c, slots: make(chan struct{}, max(1, worker.Slots)), changed: make(chan struct{}, 1),
+		published: map[string]published{}, led: map[string]time.Time{}, runs: map[string]*runWork{},
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	w.status = WorkerStatus{Name: worker.Name, Host: host, PID: os.Getpid(), Slots: cap(w.slots), Since: time.Now().UTC(), Refused: map[string]string{}}
+	w.status = WorkerStatus{Name: worker.Name, Host: host, PID: os.Getpid(), Slots: cap(w.slots), Since: time.Now().UTC(), Refused: map[string]string{}, Unstored: map[string]Unstored{}}
 	inner, cancel := context.WithCancel(ctx)
 	var signs sync.WaitGroup
 	defer signs.Wait()
 	defer cancel()
-	watcher, err := c.data.Watch(inner, runKey("*"))
+	// What a leader left behind that died does not count: one that lives shows it soon.
+	leaders, err := c.live.Watch(inner, leaderKey("*"), jetstream.UpdatesOnly())
+	if err != nil {
+		return fmt.Errorf("watching for leaders: %w", err)
+	}
+	runs, err := c.data.Watch(inner, runKey("*"))
 	if err != nil {
 		return fmt.Errorf("watching for runs: %w", err)
 	}
 	signs.Go(func() { w.showSigns(inner) })
 	defer w.end()
+	look := time.NewTicker(c.options.AckWait / 4)
+	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-worker.Drain:
 			return nil
-		case entry, ok := <-watcher.Updates():
+		case entry, ok := <-runs.Updates():
 			if !ok {
 				return errors.New("watching for runs: the cluster ended it; start the worker again")
 			}
 			if entry != nil {
 				w.heard(ctx, entry)
 			}
+		case entry, ok := <-leaders.Updates():
+			if !ok {
+				return errors.New("watching for leaders: the cluster ended it; start the worker again")
+			}
+			if entry != nil {
+				w.heardLeader(ctx, entry)
+			}
+		case now := <-look.C:
+			w.missLeaders(now)
 		}
 	}
 }
@@ -112,23 +148,69 @@ func (w *work) say(format string, args ...any) {
 // heard acts on news of a run: it begins, or goes on with another leader, or is over.
 func (w *work) heard(ctx context.Context, entry jetstream.KeyValueEntry) {
 	name := entry.Key()[len(runKey("")):]
-	run := w.runs[name]
 	if entry.Operation() != jetstream.KeyValuePut {
-		if run != nil {
-			run.stop()
-			delete(w.runs, name)
+		delete(w.published, name)
+		w.leave(name)
+		return
+	}
+	w.published[name] = published{entry.Value(), time.Now()}
+	if run := w.runs[name]; run == nil || string(run.manifest) != string(entry.Value()) || w.refused(name) {
+		w.begin(ctx, name)
+	}
+}
+
+// heardLeader acts on a sign of life of the leader of a run, or on its farewell.
+func (w *work) heardLeader(ctx context.Context, entry jetstream.KeyValueEntry) {
+	name := entry.Key()[len(leaderKey("")):]
+	if entry.Operation() != jetstream.KeyValuePut {
+		delete(w.led, name)
+		w.leave(name)
+		return
+	}
+	w.led[name] = time.Now().Add(w.cluster.options.AckWait)
+	if w.runs[name] == nil {
+		w.begin(ctx, name)
+	}
+}
+
+// missLeaders leaves the runs whose leaders have shown no sign of life for long. Their jobs
+// wait until a leader is back.
+func (w *work) missLeaders(now time.Time) {
+	for name, until := range w.led {
+		if now.Before(until) {
+			continue
 		}
-		w.count(func(s *WorkerStatus) { delete(s.Refused, name) })
-		return
+		delete(w.led, name)
+		if w.runs[name] != nil {
+			w.say("run %s has no leader any more; its jobs wait for one", name)
+		}
+		w.leave(name)
 	}
-	if run != nil && string(run.manifest) == string(entry.Value()) && !w.refused(name) {
-		return
+	for name, run := range w.published {
+		if _, led := w.led[name]; !led && now.Sub(run.heard) > keepData {
+			delete(w.published, name) // the cluster has forgotten it without a word
+		}
 	}
-	if run != nil {
+}
+
+// leave ends the work for a run; what is in flight ends by itself.
+func (w *work) leave(name string) {
+	if run := w.runs[name]; run != nil {
 		run.stop()
+		delete(w.runs, name)
 	}
+	w.count(func(s *WorkerStatus) { delete(s.Refused, name); delete(s.Unstored, name) })
+}
+
+// begin begins to work for a run, if it is published and has a leader.
+func (w *work) begin(ctx context.Context, name string) {
+	run, published := w.published[name]
+	if _, led := w.led[name]; !published || !led {
+		return
+	}
+	w.leave(name)
 	running, stop := context.WithCancel(ctx)
-	fresh := &runWork{manifest: entry.Value(), stop: stop}
+	fresh := &runWork{manifest: run.manifest, stop: stop, over: running.Done()}
 	w.runs[name] = fresh
 	w.working.Go(func() {
 		defer stop()
@@ -182,55 +264,19 @@ func (w *work) work(ctx, fetching context.Context, name string, run *runWork) er
 	if err != nil {
 		return errors.Join(err, player.Close())
 	}
-	var playing sync.WaitGroup
-	for w.slot(fetching) {
-		msg, err := w.fetch(fetching, consumer)
-		if msg == nil {
-			<-w.slots
-			if err != nil && !sleep(fetching, time.Second) { // the servers have just changed
-				break
-			}
-			continue
-		}
-		playing.Go(func() {
-			defer func() { <-w.slots }()
-			w.handle(ctx, name, run, player, msg)
-		})
+	able, letGo := context.WithCancelCause(fetching)
+	defer letGo(nil)
+	w.fetch(able, consumer, func(msg jetstream.Msg) { w.handle(ctx, name, run, player, msg, letGo) })
+	err = player.Close()
+	if unable := new(unableError); errors.As(context.Cause(able), &unable) {
+		return errors.Join(unable, err)
 	}
-	playing.Wait()
-	return player.Close()
+	return err
 }
 
-// slot waits for a free slot; false says that nothing more is to be fetched.
-func (w *work) slot(fetching context.Context) bool {
-	select {
-	case <-fetching.Done():
-		return false
-	case w.slots <- struct{}{}:
-		if fetching.Err() != nil {
-			<-w.slots
-			return false
-		}
-		return true
-	}
-}
-
-// fetchWait is how long a free slot waits for a job of one run before another run's turn.
-const fetchWait = 2 * time.Second
-
-// fetch gets one job, or nil where none came.
-func (w *work) fetch(ctx context.Context, consumer jetstream.Consumer) (jetstream.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchWait)
-	defer cancel()
-	msg, err := consumer.Next(jetstream.FetchContext(ctx))
-	if errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoMessages) || ctx.Err() != nil {
-		return msg, nil
-	}
-	return msg, err
-}
-
-// handle plays one job and stores what came of it before it says that it is done.
-func (w *work) handle(ctx context.Context, name string, run *runWork, player *Player, msg jetstream.Msg) {
+// handle plays one job and stores what came of it before it says that it is done. Where
+// this worker can't play it lets go of the run, and leaves the job to the others.
+func (w *work) handle(ctx context.Context, name string, run *runWork, player *Player, msg jetstream.Msg, letGo func(error)) {
 	w.count(func(s *WorkerStatus) { s.Running++ })
 	defer w.count(func(s *WorkerStatus) { s.Running-- })
 	alive, stop := context.WithCancel(ctx)
@@ -251,21 +297,32 @@ func (w *work) handle(ctx context.Context, name string, run *runWork, player *Pl
 		_ = msg.Ack() // where it is lost the same holds
 		return
 	}
-	if ctx.Err() == nil {
+	// Where this is lost the job is delivered again for want of signs of life.
+	if ctx.Err() != nil {
+		_ = msg.Nak()
+		return
+	}
+	if errors.As(err, new(*unableError)) {
+		letGo(err)
+	}
+	if !run.left() {
 		w.say("%s: %v; another try follows", job.Key, err)
 	}
-	_ = msg.Nak() // where it is lost it is delivered again for want of signs of life
+	_ = msg.NakWithDelay(playAgain)
 }
+
+// playAgain is when a job is given out again that could not be settled.
+const playAgain = time.Second
 
 // settle sees to it that there is a result.
 func (w *work) settle(ctx context.Context, name string, run *runWork, player *Player, msg jetstream.Msg, job order) error {
 	c := w.cluster
 	old, _, err := c.result(ctx, name, job.Key)
-	if err != nil || old != nil {
+	if err != nil || old != nil && old.Error == "" {
 		return err
 	}
 	result := &Result{Worker: w.Name}
-	if result.Episode, err = w.unplayed(ctx, name, msg, job); err != nil {
+	if result.Episode, err = w.unplayed(ctx, name, run, msg, job, old); err != nil {
 		return err
 	}
 	if result.Episode == nil {
@@ -273,13 +330,20 @@ func (w *work) settle(ctx context.Context, name string, run *runWork, player *Pl
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		if err == nil {
+			err = w.insist(ctx, name, run, func() error { return w.putContexts(ctx, run, player.Contexts, result.Episode) })
+		} else {
+			err = &unableError{err}
+		}
+		if unable := new(unableError); errors.As(err, &unable) {
+			// Why is to be seen, should no other worker come to its end either.
+			return errors.Join(err, c.store(ctx, name, job.Key, &Result{Worker: w.Name, Error: unable.Error()}))
+		}
 		if err != nil {
-			result.Error = err.Error()
-		} else if err := w.putContexts(ctx, run, player.Contexts, result.Episode); err != nil {
 			return err
 		}
 	}
-	if err := c.store(ctx, name, job.Key, result); err != nil {
+	if err := w.insist(ctx, name, run, func() error { return c.store(ctx, name, job.Key, result) }); err != nil {
 		return err
 	}
 	w.count(func(s *WorkerStatus) {
@@ -291,9 +355,16 @@ func (w *work) settle(ctx context.Context, name string, run *runWork, player *Pl
 	return nil
 }
 
+// unableError is why this worker cannot play, such as that its disk is full. Another one may.
+type unableError struct{ err error }
+
+func (e *unableError) Error() string { return e.err.Error() }
+func (e *unableError) Unwrap() error { return e.err }
+
 // unplayed is the episode of a job that is not to be played: it was tried too often, or
-// nothing more of its run may be spent. It is nil for one that is.
-func (w *work) unplayed(ctx context.Context, run string, msg jetstream.Msg, job order) (*replay.Episode, error) {
+// nothing more of its run may be spent. It is nil for one that is. Failed is what the last
+// worker has to say that could not play it; nil for nothing.
+func (w *work) unplayed(ctx context.Context, name string, run *runWork, msg jetstream.Msg, job order, failed *Result) (*replay.Episode, error) {
 	c := w.cluster
 	faulted := func(reason string) *replay.Episode {
 		return &replay.Episode{Key: job.Key, ConversationID: job.Conversation, Status: replay.Faulted, Reason: reason}
@@ -303,16 +374,23 @@ func (w *work) unplayed(ctx context.Context, run string, msg jetstream.Msg, job 
 		return nil, err
 	}
 	if tries := meta.NumDelivered - 1; tries >= uint64(c.options.MaxDeliver) {
-		dead, err := json.Marshal(Dead{Run: run, Key: job.Key, Conversation: job.Conversation, Deliveries: tries, At: time.Now().UTC(), Worker: w.Name})
+		letter := Dead{Run: name, Key: job.Key, Conversation: job.Conversation, Deliveries: tries, At: time.Now().UTC(), Worker: w.Name}
+		reason := fmt.Sprintf("a dead letter: %d workers began it, and none came to its end", tries)
+		if failed != nil {
+			letter.Reason = fmt.Sprintf("worker %s could not: %s", failed.Worker, failed.Error)
+			reason += "; " + letter.Reason
+		}
+		dead, err := json.Marshal(letter)
 		if err != nil {
 			return nil, err
 		}
-		if err := c.put(ctx, c.data, deadKey(run, jobName(job.Key)), dead); err != nil {
+		key := deadKey(name, jobName(job.Key))
+		if err := w.insist(ctx, name, run, func() error { return c.put(ctx, c.data, key, dead) }); err != nil {
 			return nil, err
 		}
-		return faulted(fmt.Sprintf("a dead letter: %d workers began it, and none came to its end", tries)), nil
+		return faulted(reason), nil
 	}
-	reason, revision, err := c.get(ctx, c.data, stopKey(run))
+	reason, revision, err := c.get(ctx, c.data, stopKey(name))
 	if err != nil || revision == 0 {
 		return nil, err
 	}
@@ -322,14 +400,22 @@ func (w *work) unplayed(ctx context.Context, run string, msg jetstream.Msg, job 
 // putContexts stores the contexts of an episode.
 func (w *work) putContexts(ctx context.Context, run *runWork, contexts *replay.Contexts, e *replay.Episode) error {
 	for _, hash := range episodeContexts(e) {
-		if _, known := run.known.Load(hash); known {
+		if at, known := run.known.Load(hash); known && time.Since(at.(time.Time)) < keepBlobs/2 {
 			continue
 		}
-		err := w.cluster.putBlob(ctx, string(hash), func() ([]byte, error) { return contexts.Export(hash) })
+		large, err := w.cluster.putBlob(ctx, string(hash), func() ([]byte, error) {
+			data, err := contexts.Export(hash)
+			if err != nil {
+				return nil, &unableError{err}
+			}
+			return data, nil
+		})
 		if err != nil {
 			return err
 		}
-		run.known.Store(hash, true)
+		if !large {
+			run.known.Store(hash, time.Now())
+		}
 	}
 	return nil
 }
@@ -344,19 +430,28 @@ func (w *work) count(change func(*WorkerStatus)) {
 // showSigns stores the worker's status as long as it works.
 func (w *work) showSigns(ctx context.Context) {
 	c := w.cluster
-	key := "worker." + string(fixtures.HashBytes([]byte(w.Name)))
+	key := workerKey(string(fixtures.HashBytes([]byte(w.Name))))
 	show := func() {
 		w.mu.Lock()
 		data, err := json.Marshal(w.status)
 		w.mu.Unlock()
 		if err == nil {
 			_, err = c.live.Put(ctx, key, data)
+			err = roomIn(c.live, err)
 		}
 		if err != nil && ctx.Err() == nil {
 			w.say("the cluster does not hear of this worker: %v", err)
 		}
 	}
-	for show(); sleep(ctx, c.options.AckWait/6); show() {
+	again := time.NewTicker(c.options.AckWait / 6)
+	defer again.Stop()
+	for ctx.Err() == nil {
+		show()
+		select {
+		case <-ctx.Done():
+		case <-again.C:
+		case <-w.changed:
+		}
 	}
 	gone, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

@@ -191,7 +191,7 @@ func TestWhatIsStoredIsNotPlayed(t *testing.T) {
 	}
 	// A result under another's name is refused.
 	key := replay.Key{Fixture: job.Key.Fixture, Arm: "other"}
-	packed, err := c.pack(t.Context(), []byte(`{"episode":{"fixture":"0123456789abcdef","arm":"x","replicate":0}}`))
+	packed, err := c.pack(t.Context(), []byte(`{"episode":{"fixture":"0123456789abcdef","arm":"x","replicate":0}}`), keepData)
 	if err == nil {
 		_, err = c.data.Put(t.Context(), resultKey(l.run, jobName(key)), packed)
 	}

@@ -29,6 +29,18 @@ const (
 // Presets lists the presets.
 func Presets() []string { return []string{PresetOpenAI, PresetAnthropic} }
 
+// PresetBase is the address of a preset's provider, which is asked where no other address
+// is given; empty for what is no preset.
+func PresetBase(preset string) string {
+	switch preset {
+	case PresetOpenAI:
+		return openAIBase
+	case PresetAnthropic:
+		return anthropicBase
+	}
+	return ""
+}
+
 // HostedOptions say how a provider's own compaction is reached.
 type HostedOptions struct {
 	// BaseURL is the API's address, which ends in /v1 (at Anthropic it need not); empty is
