@@ -2,10 +2,13 @@ package analysis
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 
 	"github.com/doubletake-dev/doubletake/analysis/stats"
+	"github.com/doubletake-dev/doubletake/fixtures"
+	"github.com/doubletake-dev/doubletake/pairing"
 )
 
 // Harm is how the rows that stand on a test of harm were corrected. Any one of them
@@ -21,6 +24,9 @@ type Harm struct {
 	Alpha   float64 `json:"alpha"`
 	Level   float64 `json:"level"`
 	Method  string  `json:"method"`
+	// Shared says that the incumbent goes on from the reference's contexts everywhere, so
+	// that the rows against either are one test, made once.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // behaviourRow is one test of harm.
@@ -42,7 +48,8 @@ func (in *gateInput) harm() ([]behaviourRow, Harm, error) {
 		rows = append(rows, behaviourRow{name: "behaviour against " + in.incumbent, test: &in.direct.Test})
 	}
 	early := in.settings.Stop == StopEarly
-	h := Harm{Alpha: in.settings.Alpha, Method: "Holm, with Tarone's reduction"}
+	shared := in.sharedTest()
+	h := Harm{Shared: shared, Alpha: in.settings.Alpha, Method: "Holm, with Tarone's reduction"}
 	if early {
 		h.Method = "Holm, over anytime p values"
 	}
@@ -51,6 +58,8 @@ func (in *gateInput) harm() ([]behaviourRow, Harm, error) {
 	for i := range rows {
 		test := rows[i].test
 		switch {
+		case i > 0 && shared:
+			rows[i].reason = rows[0].reason
 		case test.Pairs == 0 && test.Groups == 0:
 			rows[i].reason = "no replayed pair has an outcome"
 		case early && test.Sequential.Sessions == 0:
@@ -79,7 +88,40 @@ func (in *gateInput) harm() ([]behaviourRow, Harm, error) {
 			row.level = h.Alpha // at the second step it was the only one left
 		}
 	}
+	if shared {
+		first := &rows[0]
+		rows[1].rejected, rows[1].level, rows[1].able = first.rejected, first.level, first.able
+	}
 	return rows, h, nil
+}
+
+// sharedTest says that the comparisons with the reference and with the incumbent are one:
+// under the incumbent, which may compact nothing, the agent went on from the same bytes
+// everywhere. Counted as two tests they would halve the level for nothing.
+func (in *gateInput) sharedTest() bool {
+	if in.direct == nil {
+		return false
+	}
+	contexts := func(c *comparison) map[string]fixtures.Hash {
+		of := map[string]fixtures.Hash{}
+		for _, pairs := range [][]pairing.Pair{c.pairs, c.again} {
+			for i := range pairs {
+				if p := &pairs[i]; isReplayed(p) && p.Cell.Scored() {
+					of[p.ID] = p.First.Context
+				}
+			}
+		}
+		return of
+	}
+	a, b := &in.reference.Test, &in.direct.Test
+	ours, theirs := contexts(in.reference), contexts(in.direct)
+	for _, hash := range ours {
+		if hash == "" {
+			return false
+		}
+	}
+	return len(ours) > 0 && maps.Equal(ours, theirs) &&
+		a.Losses == b.Losses && a.Gains == b.Gains && a.Pairs == b.Pairs && a.PCluster == b.PCluster && a.MinP == b.MinP
 }
 
 // behaviour are the rows of the pair tests: REGRESSED where the candidate is worse than

@@ -328,6 +328,39 @@ func TestHarmGatesAreCorrected(t *testing.T) {
 	}
 }
 
+// Where the incumbent goes on from the reference's contexts everywhere, the two tests are
+// one, and the level is not halved for it: five losses of five are p = 1/32.
+func TestTheSameTestCountsOnce(t *testing.T) {
+	shared := func(shared int) *analysis.Report {
+		n := newNight(t, append(repeat("ppf", 5), repeat("ppp", 100)...)...)
+		for _, e := range n.record.Episodes {
+			e.Context = fixtures.HashBytes([]byte(e.ConversationID + e.Arm))
+			if e.Arm == n.record.Run.Plan.Arms[0].Name || e.Arm == n.record.Run.Plan.Arms[1].Name {
+				if shared > 0 {
+					e.Context = fixtures.HashBytes([]byte(e.ConversationID))
+				}
+			}
+		}
+		if shared == 1 { // but for one of them
+			e := n.record.Episodes[1]
+			e.Context = fixtures.HashBytes([]byte("another"))
+		}
+		return n.analyse(t)
+	}
+	for _, tt := range []struct {
+		shared, tests int
+		want          analysis.GateStatus
+	}{{0, 2, analysis.GatePass}, {1, 2, analysis.GatePass}, {2, 1, analysis.GateRegressed}} {
+		r := shared(tt.shared)
+		if got := gate(t, r, "behaviour").Status; r.Harm.Tests != tt.tests || r.Harm.Shared != (tt.tests == 1) || got != tt.want {
+			t.Errorf("%d: harm %+v, behaviour %s", tt.shared, r.Harm, got)
+		}
+		if p := r.Test.PCluster; p != 1.0/32 {
+			t.Errorf("p %v, want 1/32", p)
+		}
+	}
+}
+
 func TestStopsEarlyOnlyWhenHarmIsCertain(t *testing.T) {
 	outcomes := append(repeat("ppf", 30), repeat("ppp", 10)...)
 	early := func(t *testing.T, outcomes []string) *night {
