@@ -565,22 +565,45 @@ func soFar(blocking []string) []string {
 func (a *analyser) commonReason() string {
 	counts := map[string]int{}
 	best := ""
-	for _, n := range a.report.NotPaired {
-		if n.Cell == pairing.LeftOut {
+	for i := range a.main.pairs {
+		p := &a.main.pairs[i]
+		if p.Cell != pairing.Unscored && p.Cell != pairing.Void {
 			continue
 		}
-		reason := n.Reason
-		for _, place := range []string{"asking model ", "expected compactions ran: ", "had no recorded result"} {
-			if i := strings.Index(reason, place); i >= 0 {
-				reason = reason[i:]
-			}
-		}
+		reason := a.withoutPlace(p)
 		counts[reason]++
 		if counts[reason] > counts[best] {
 			best = reason
 		}
 	}
 	return best
+}
+
+// withoutPlace is why a pair has no outcome, in words that are the same wherever it
+// happens. They stand alone: what is left out must not turn around what they say.
+func (a *analyser) withoutPlace(p *pairing.Pair) string {
+	for _, arm := range []string{p.First.Arm, p.Second.Arm} {
+		e := a.record.Episode(replay.Key{Fixture: p.Fixture, Arm: arm, Replicate: p.Replicate})
+		if p.Cell != pairing.Void || e == nil || e.Status != replay.Void {
+			continue
+		}
+		for _, c := range e.Compactions {
+			if c.Status != replay.Compacted {
+				reason := fmt.Sprintf("%s: an expected compaction did not run: %s", arm, c.Status)
+				if c.Reason != "" {
+					reason += " (" + c.Reason + ")"
+				}
+				return reason
+			}
+		}
+	}
+	if i := strings.Index(p.Reason, "asking model "); i >= 0 {
+		return p.Reason[i:]
+	}
+	if _, call, ok := strings.Cut(p.Reason, " had no recorded result"); ok {
+		return "a call had no recorded result" + call
+	}
+	return p.Reason
 }
 
 // note adds what a reader must know beside the numbers.

@@ -183,6 +183,38 @@ func TestNotRecorded(t *testing.T) {
 	}
 }
 
+// TestCommonReason: what kept most pairs from an outcome is said without its place, and
+// says what happened: that a compaction did not run, not that it ran.
+func TestCommonReason(t *testing.T) {
+	for _, tt := range []struct {
+		letter string
+		status replay.CompactionStatus
+		reason string // of the compaction, or of the episode
+		want   string
+	}{
+		{"v", replay.Failed, "the compactor ended with exit status 1", "new: an expected compaction did not run: error (the compactor ended with exit status 1)"},
+		{"v", replay.Unchanged, "", "new: an expected compaction did not run: unchanged"},
+		{"v", replay.Compacted, "", "new: 0 of 1 expected compactions ran"},
+		{"u", replay.Compacted, "after turn 2: asking model m: it is overloaded", "asking model m: it is overloaded"},
+		{"u", replay.Compacted, "check k1: step 2 had no recorded result: send {}", "a call had no recorded result: send {}"},
+	} {
+		n := newNight(t, append(repeat("pp"+tt.letter, 3), repeat("ppp", 9)...)...)
+		turn := 3
+		for _, e := range n.record.Episodes {
+			switch e.Status {
+			case replay.Void:
+				turn++ // the places differ
+				e.Compactions[0].AfterTurn, e.Compactions[0].Status, e.Compactions[0].Reason = turn, tt.status, tt.reason
+			case replay.Faulted:
+				e.Reason = tt.reason
+			}
+		}
+		if why := n.analyse(t).Why; !slices.Contains(why, "most often because of: "+tt.want) {
+			t.Errorf("%s %s %q: because %q, want %q", tt.letter, tt.status, tt.reason, why, tt.want)
+		}
+	}
+}
+
 // TestBacklogDoesNotBlock is a system that is not yet compliant, and a change that
 // makes it no worse; then the same with a change that does.
 func TestBacklogDoesNotBlock(t *testing.T) {

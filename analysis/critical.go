@@ -70,6 +70,12 @@ func isCritical(f *fixtures.Fixture, p *pairing.Pair) bool {
 	return slices.ContainsFunc(criticals(), func(k critical) bool { return k.name != acceptedRow && k.fails(f, p) })
 }
 
+// IsCritical says that the second side of a pair of the run fails in a way that blocks by
+// itself.
+func (n *Night) IsCritical(p *pairing.Pair) bool {
+	return isCritical(n.Record.Fixture(p.Fixture), p)
+}
+
 // fate is what the first plays of a fixture say.
 type fate struct {
 	pair   *pairing.Pair // of the first play

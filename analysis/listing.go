@@ -37,6 +37,20 @@ func (n *Night) Comparisons() []Compared {
 	return list
 }
 
+// WithOutcome names the pairs of the main comparison that have an outcome, those of further
+// plays among them. What the run did not come to, or could not score, is not in it.
+func (n *Night) WithOutcome() map[string]bool {
+	ids := map[string]bool{}
+	for _, pairs := range [][]pairing.Pair{n.Pairs, n.again} {
+		for i := range pairs {
+			if pairs[i].Cell.Scored() {
+				ids[pairs[i].ID] = true
+			}
+		}
+	}
+	return ids
+}
+
 // Decision is what became of one item at one compaction in the first play of an arm.
 type Decision struct {
 	Arm            string

@@ -66,7 +66,7 @@ func (a Assignment) check() error {
 		if kept, err := ReviewerName(name); err != nil {
 			return err
 		} else if kept != name || slices.ContainsFunc(a.Reviewers[:i], func(other string) bool { return SameReviewer(other, name) }) {
-			return fmt.Errorf("reviewer %q: want each name once, without spaces around it", name)
+			return fmt.Errorf("reviewer %.40q: want each name once, without spaces around it", name)
 		}
 	}
 	return nil

@@ -34,12 +34,12 @@ func FindPair(run string, queue []Entry, called string) (int, error) {
 			continue
 		}
 		if found >= 0 {
-			return 0, fmt.Errorf("pair %q: %w", called, ErrAmbiguous)
+			return 0, fmt.Errorf("pair %.60q: %w", called, ErrAmbiguous)
 		}
 		found = i
 	}
 	if found < 0 {
-		return 0, fmt.Errorf("pair %q: %w", called, ErrNoPair)
+		return 0, fmt.Errorf("pair %.60q: %w", called, ErrNoPair)
 	}
 	return found, nil
 }

@@ -24,14 +24,14 @@ var (
 // can't be printed, or more than 100.
 func ReviewerName(typed string) (string, error) {
 	if !utf8.ValidString(typed) {
-		return "", fmt.Errorf("reviewer %q: %w", typed, errBadName)
+		return "", fmt.Errorf("reviewer %.40q: %w", typed, errBadName)
 	}
 	name := norm.NFC.String(strings.TrimSpace(typed))
 	if name == "" {
 		return "", errNobody
 	}
 	if utf8.RuneCountInString(name) > longestReviewer || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return "", fmt.Errorf("reviewer %q: %w", typed, errBadName)
+		return "", fmt.Errorf("reviewer %.40q: %w", typed, errBadName)
 	}
 	return name, nil
 }

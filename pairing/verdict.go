@@ -133,9 +133,9 @@ func (v *Verdict) check() error {
 	case v.Ruling == "" && (v.Severity != "" || len(v.Checks) > 0 || v.Adjudicates):
 		return errors.New("a verdict that is taken back has no severity, no check and adjudicates nothing")
 	case v.Ruling != "" && !slices.Contains(Rulings(), v.Ruling):
-		return fmt.Errorf("ruling %q: want one of %v", v.Ruling, Rulings())
+		return fmt.Errorf("ruling %.40q: want one of %v", v.Ruling, Rulings())
 	case v.Severity != "" && !slices.Contains(Severities(), v.Severity):
-		return fmt.Errorf("severity %q: want one of %v", v.Severity, Severities())
+		return fmt.Errorf("severity %.40q: want one of %v", v.Severity, Severities())
 	case len(v.Note) > mostNote:
 		return fmt.Errorf("a note of %d bytes: at most %d are kept", len(v.Note), mostNote)
 	case len(v.Checks) > 0 && v.Ruling != CheckWrong:
@@ -143,12 +143,12 @@ func (v *Verdict) check() error {
 	}
 	for i, check := range v.Checks {
 		if check == "" || slices.Contains(v.Checks[:i], check) {
-			return fmt.Errorf("check %q: want each wrong check once, by its id", check)
+			return fmt.Errorf("check %.60q: want each wrong check once, by its id", check)
 		}
 	}
 	if v.Run != "" { // earlier versions took names as they were typed
 		if name, err := ReviewerName(v.By); err != nil || name != v.By {
-			return fmt.Errorf("%q is not a reviewer's name as it is kept: %w", v.By, cmp.Or(err, errBadName))
+			return fmt.Errorf("%.40q is not a reviewer's name as it is kept: %w", v.By, cmp.Or(err, errBadName))
 		}
 	}
 	return nil
@@ -359,7 +359,7 @@ func (r *Review) Entry(pair string) (*Entry, error) {
 	if i, ok := r.entries[pair]; ok {
 		return &r.Queue[i], nil
 	}
-	return nil, fmt.Errorf("pair %q: %w", pair, ErrNoPair)
+	return nil, fmt.Errorf("pair %.60q: %w", pair, ErrNoPair)
 }
 
 // Decide adds a verdict on a pair, which is on the disk when it returns. It fills in the
@@ -422,7 +422,7 @@ func (v *Verdict) name(entry *Entry) error {
 	}
 	for _, check := range v.Checks {
 		if !slices.Contains(differ, check) {
-			return fmt.Errorf("check %q does not differ there: want one of %s", check, strings.Join(differ, ", "))
+			return fmt.Errorf("check %.60q does not differ there: want one of %s", check, strings.Join(differ, ", "))
 		}
 	}
 	if len(v.Checks) == 0 {

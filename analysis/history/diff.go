@@ -98,8 +98,7 @@ func Compare(a, b *analysis.Night) *Diff {
 	}
 	nightA, nightB := &Night{plan: a.Record.Run.Plan, Command: a.Report.Command}, &Night{plan: b.Record.Run.Plan, Command: b.Report.Command}
 	d.Lineage = differences(nightA, nightB)
-	nightB.follow(nightA)
-	d.Changed = nightB.Changed
+	d.Changed = changes(&nightA.plan, &nightB.plan)
 	d.fixtures(a, b)
 	d.decisions(a, b)
 	d.outcomes(a, b)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -143,8 +144,15 @@ func (h *History) gather(nights []*Night) {
 		h.Lineages[i].Differences = differences(h.Lineages[i-1].Nights[0], h.Lineages[i].Nights[0])
 	}
 	for _, l := range h.Lineages {
-		for i := 1; i < len(l.Nights); i++ {
-			l.Nights[i].follow(l.Nights[i-1])
+		open := map[Disagreement]bool{}
+		for i, n := range l.Nights {
+			if i > 0 {
+				n.follow(l.Nights[:i], open)
+			}
+			maps.DeleteFunc(open, func(d Disagreement, _ bool) bool { return n.hasOutcome(d.Pair) })
+			for _, d := range n.Disagreements {
+				open[d] = true
+			}
 		}
 	}
 }
@@ -169,30 +177,48 @@ func differences(a, b *Night) []string {
 	return append(list, analysis.LineageDifferences(&a.plan, &b.plan)...)
 }
 
-// follow notes what is otherwise than on the night before.
-func (n *Night) follow(before *Night) {
-	n.Changed = armChanges(&before.plan, &n.plan)
-	if a, b := before.plan.Lineage.Program, n.plan.Lineage.Program; a != b {
-		n.Changed = append(n.Changed, fmt.Sprintf("program: %s there, %s here", a, b))
-	}
-	if string(before.plan.Analysis) != string(n.plan.Analysis) {
-		n.Changed = append(n.Changed, "the settings of the verdict (floors, margin, levels) are others")
-	}
-	n.New, n.Vanished = []Disagreement{}, []Disagreement{}
+// follow notes what is otherwise than on the nights before; open are the disagreements
+// among the last outcomes of all pairs there.
+func (n *Night) follow(earlier []*Night, open map[Disagreement]bool) {
+	before := earlier[len(earlier)-1]
+	n.Changed = changes(&before.plan, &n.plan)
+	n.New, n.Vanished, n.First = []Disagreement{}, []Disagreement{}, []Disagreement{}
 	for _, d := range n.Disagreements {
-		if !slices.Contains(before.Disagreements, d) {
+		had := func(night *Night) bool { return night.hasOutcome(d.Pair) }
+		switch {
+		case open[d]:
+		case slices.ContainsFunc(earlier, had):
 			n.New = append(n.New, d)
+		default:
+			n.First = append(n.First, d)
 		}
 	}
-	for _, d := range before.Disagreements {
+	for d := range open {
 		switch {
 		case slices.Contains(n.Disagreements, d):
-		case n.without[d.Pair] || n.keptOut(d.Pair):
-			n.Unknown = append(n.Unknown, d)
-		default:
+		case n.hasOutcome(d.Pair):
 			n.Vanished = append(n.Vanished, d)
+		case slices.Contains(before.Disagreements, d):
+			n.Unknown = append(n.Unknown, d)
 		}
 	}
+	byPair := func(a, b Disagreement) int {
+		return cmp.Or(cmp.Compare(a.Pair, b.Pair), cmp.Compare(a.Cell, b.Cell))
+	}
+	slices.SortFunc(n.Vanished, byPair)
+	slices.SortFunc(n.Unknown, byPair)
+}
+
+// changes says in words what a run has otherwise than one of before in its lineage.
+func changes(before, now *replay.Plan) []string {
+	list := armChanges(before, now)
+	if a, b := before.Lineage.Program, now.Lineage.Program; a != b {
+		list = append(list, fmt.Sprintf("program: %s there, %s here", a, b))
+	}
+	if string(before.Analysis) != string(now.Analysis) {
+		list = append(list, "the settings of the verdict (floors, margin, levels) are others")
+	}
+	return list
 }
 
 // keptOut says whether a fixture was in quarantine.

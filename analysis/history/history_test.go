@@ -137,6 +137,9 @@ func TestReportIsNotBelieved(t *testing.T) {
 		"another lineage": func(s *stored) { s.report["lineage"] = replay.Lineage{JudgeModel: "before"} },
 		"another version": func(s *stored) { s.report["version"] = 99 },
 		"unfinished":      func(s *stored) { s.report["unfinished"] = map[string]any{"episodes": 1} },
+		"stopped early": func(s *stored) {
+			s.report["stopping"] = map[string]any{"certain": true, "fixtures": 1, "of_fixtures": 3}
+		},
 	} {
 		dir := t.TempDir()
 		s := newStored("n1", 1)
@@ -266,6 +269,53 @@ func TestOrderOfMoves(t *testing.T) {
 		worse := rank(test.from) >= 0 && rank(test.from) < rank(test.to)
 		if m := (DecisionMove{From: test.from, To: test.to, Worse: worse}); worse != test.worse || order(m) != test.order {
 			t.Errorf("%s to %s: worse %v, order %d", test.from, test.to, worse, order(m))
+		}
+	}
+}
+
+// What was not played, or has no outcome, counts as unknown: it neither vanished nor is it
+// new once it is played again.
+func TestUnknownIsNoChange(t *testing.T) {
+	loss := func(pair string) Disagreement { return Disagreement{pair, "loss"} }
+	night := func(scored string, lost ...string) *Night {
+		n := &Night{Disagreements: []Disagreement{}, Unknown: []Disagreement{}, scored: map[string]bool{}}
+		for _, pair := range strings.Fields(scored) {
+			n.scored[pair] = true
+		}
+		for _, pair := range lost {
+			n.Disagreements = append(n.Disagreements, loss(pair))
+		}
+		return n
+	}
+	nights := []*Night{
+		night("a b c", "a", "b"),
+		night("c", "c"),            // stopped after one pair
+		night("a b c d", "a", "d"), // played whole, b mended; d had no outcome before
+		night("b c d", "b", "c"),   // a has no outcome
+		night("a b c d", "b", "d"), // a is mended, as its last outcome was a loss
+	}
+	h := &History{}
+	for i, n := range nights {
+		n.Run, n.Started = string(rune('1'+i)), time.Date(2026, 3, i+1, 2, 0, 0, 0, time.UTC)
+	}
+	h.gather(nights)
+	for i, want := range []struct{ fresh, vanished, first, unknown string }{
+		{},
+		{fresh: "c", unknown: "a b"},
+		{vanished: "b c", first: "d"},
+		{fresh: "b c", vanished: "d", unknown: "a"},
+		{fresh: "d", vanished: "a c"},
+	} {
+		names := func(list []Disagreement) string {
+			var pairs []string
+			for _, d := range list {
+				pairs = append(pairs, d.Pair)
+			}
+			return strings.Join(pairs, " ")
+		}
+		n := nights[i]
+		if got := [4]string{names(n.New), names(n.Vanished), names(n.First), names(n.Unknown)}; got != [4]string{want.fresh, want.vanished, want.first, want.unknown} {
+			t.Errorf("night %d: new, vanished, first, unknown %q, want %+v", i+1, got, want)
 		}
 	}
 }

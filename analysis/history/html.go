@@ -128,7 +128,7 @@ func address(svg []byte) string {
 func nightsTable(l *Lineage) tableView {
 	t := tableView{
 		Caption: "A row a night",
-		Head:    []string{"night (UTC)", "verdict", "candidate", "losses", "gains", "noise floor", "contradicted", "cost", "requests", "cached", "quarantined", "new disagreements", "vanished", "no outcome any more", "changed since the night before", "run"},
+		Head:    []string{"night (UTC)", "verdict", "candidate", "losses", "gains", "noise floor", "contradicted", "cost", "requests", "cached", "quarantined", "new disagreements", "vanished", "at the first outcome", "no outcome any more", "changed since the night before", "run"},
 	}
 	for _, n := range l.Nights {
 		tone := "good"
@@ -140,7 +140,7 @@ func nightsTable(l *Lineage) tableView {
 			{Text: n.Started.UTC().Format("2006-01-02 15:04")}, {strings.ToUpper(string(n.Verdict)), tone}, {Text: report.Clean(n.Candidate)},
 			{Text: strconv.Itoa(n.Losses)}, {Text: strconv.Itoa(n.Gains)}, {Text: orDash(n.NoiseFloor, percent)}, {Text: strconv.Itoa(n.Contradictions)},
 			{Text: orDash(n.CostUSD, dollars)}, {Text: strconv.Itoa(n.Requests)}, {Text: strconv.Itoa(n.Cached)},
-			long(report.Clean(strings.Join(n.Quarantined, "; "))), long(named(n.New)), long(named(n.Vanished)), long(named(n.Unknown)),
+			long(report.Clean(strings.Join(n.Quarantined, "; "))), long(named(n.New)), long(named(n.Vanished)), long(named(n.First)), long(named(n.Unknown)),
 			long(report.Clean(strings.Join(n.Changed, "; "))), {Text: report.Clean(n.Dir)},
 		})
 	}

@@ -46,10 +46,14 @@ type Night struct {
 	Quarantined []string `json:"quarantined"`
 	// Disagreements are the discordant pairs of the main comparison.
 	Disagreements []Disagreement `json:"disagreements"`
-	// New are those that the night before of the lineage did not have, Vanished those of
-	// that night that are none any more. Both are null on the first night.
+	// New are those whose pair did not disagree so when it last had an outcome in the
+	// lineage, Vanished the disagreements of a pair's last outcome that are none any more.
+	// A pair that was not played or has no outcome is in neither. Both are null on the
+	// first night.
 	New      []Disagreement `json:"new"`
 	Vanished []Disagreement `json:"vanished"`
+	// First are those whose pair had no outcome on any night before.
+	First []Disagreement `json:"first_outcome,omitempty"`
 	// Unknown are those of the night before whose pairs have no outcome on this one.
 	Unknown []Disagreement `json:"unknown"`
 	// Changed says in words what the night before of the lineage had otherwise: compactors,
@@ -61,8 +65,11 @@ type Night struct {
 	Why        string `json:"recomputed_because,omitempty"`
 
 	plan replay.Plan
-	// without names the pairs without an outcome.
+	// without names the pairs that were played and have no outcome.
 	without map[string]bool
+	// scored names the pairs that have one; nil where everything was played, so that all
+	// but those in without have.
+	scored map[string]bool
 }
 
 // Disagreement is a discordant pair by its name.
@@ -101,7 +108,10 @@ type finding struct {
 		Discordant *float64 `json:"discordant_share"`
 		Reason     string   `json:"reason"`
 	} `json:"control"`
-	Usage analysis.Usage `json:"usage"`
+	Stopping *analysis.Stopping `json:"stopping"`
+	Usage    analysis.Usage     `json:"usage"`
+	// scored is known of what was found anew.
+	scored map[string]bool
 }
 
 // ReadNight reads one run directory. It takes the findings of report.json where that is
@@ -149,6 +159,8 @@ func readFinding(dir string, run *replay.Run) (*finding, string) {
 		return nil, reportFile + " is of another lineage: the run was judged again since"
 	case f.Unfinished != nil:
 		return nil, reportFile + " was written before the run was at its end"
+	case f.Stopping != nil && f.Stopping.Certain && f.Stopping.Fixtures < f.Stopping.Of:
+		return nil, "the run stopped early, and " + reportFile + " does not name what was not played"
 	}
 	return &f, ""
 }
@@ -167,6 +179,7 @@ func recomputed(dir string) (*finding, error) {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("finding the verdict of %s: %w", dir, err)
 	}
+	f.scored = night.WithOutcome()
 	return &f, nil
 }
 
@@ -186,7 +199,7 @@ func (n *Night) take(f *finding) {
 	for _, d := range f.Disagreements {
 		n.Disagreements = append(n.Disagreements, Disagreement{d.ID, d.Cell})
 	}
-	n.without = map[string]bool{}
+	n.scored, n.without = f.scored, map[string]bool{}
 	for _, p := range f.NotPaired {
 		n.without[p.ID] = true
 	}
@@ -197,6 +210,14 @@ func (n *Night) take(f *finding) {
 		n.Quarantined = []string{}
 	}
 	n.Unknown, n.Changed = []Disagreement{}, []string{}
+}
+
+// hasOutcome says whether a pair came to an outcome on the night.
+func (n *Night) hasOutcome(pair string) bool {
+	if n.scored != nil {
+		return n.scored[pair]
+	}
+	return !n.without[pair] && !n.keptOut(pair)
 }
 
 // Gate is the row of that name, or nil.

@@ -170,7 +170,7 @@ func (t *text) sparklines(l *Lineage) {
 // changes names what each night had otherwise than the one before.
 func (t *text) changes(l *Lineage) {
 	for _, n := range l.Nights {
-		if len(n.Changed)+len(n.New)+len(n.Vanished)+len(n.Unknown)+len(n.Quarantined) == 0 && !n.Recomputed {
+		if len(n.Changed)+len(n.New)+len(n.Vanished)+len(n.First)+len(n.Unknown)+len(n.Quarantined) == 0 && !n.Recomputed {
 			continue
 		}
 		t.printf("\n  %s  %s\n", n.Started.UTC().Format("2006-01-02 15:04"), report.Clean(n.Dir))
@@ -179,6 +179,7 @@ func (t *text) changes(l *Lineage) {
 		}
 		t.pairs("new disagreements", n.New)
 		t.pairs("vanished disagreements", n.Vanished)
+		t.pairs("disagreements at the first outcome", n.First)
 		t.pairs("no outcome any more", n.Unknown)
 		for _, q := range n.Quarantined {
 			t.printf("    quarantined: %s\n", report.Clean(q))

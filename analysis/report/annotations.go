@@ -30,7 +30,7 @@ func Annotations(out io.Writer, r *analysis.Report, file func(conversation strin
 	list := worstFirst(r.Disagreements)
 	for i := range list {
 		if d := &list[i]; d.Cell == pairing.Loss {
-			lines = append(lines, command(kind, file(d.ID), "doubletake: "+cellWord(d)+" in "+d.ID, lossText(d)))
+			lines = append(lines, command(kind, file(d.ID), "doubletake: "+cellWord(d.Critical, d.Cell)+" in "+d.ID, lossText(d)))
 		}
 	}
 	if more := len(lines) - (mostAnnotations - 1); more > 1 {

@@ -12,11 +12,12 @@ import (
 )
 
 // PairsCSV writes a row for each pair of each comparison of the run, those of the main
-// one first. A text that a spreadsheet would take for a formula begins with an
+// one first, and within each the worst. Critical says that the candidate fails in a way
+// that blocks by itself. A text that a spreadsheet would take for a formula begins with an
 // apostrophe.
 func PairsCSV(out io.Writer, n *analysis.Night) error {
 	rows := [][]string{{"run", "baseline", "candidate", "conversation", "fixture", "group", "by_reference", "cell", "outcome_baseline", "outcome_candidate",
-		"divergence", "divergence_turn", "context_tokens_baseline", "context_tokens_candidate", "confirmed", "reason", "title"}}
+		"divergence", "divergence_turn", "context_tokens_baseline", "context_tokens_candidate", "confirmed", "reason", "title", "critical"}}
 	for _, c := range n.Comparisons() {
 		confirmed := map[string]string{}
 		for i := range c.Queue {
@@ -24,8 +25,8 @@ func PairsCSV(out io.Writer, n *analysis.Night) error {
 				confirmed[string(c.Queue[i].Fixture)] = string(x.Label)
 			}
 		}
-		for i := range c.Pairs {
-			p := &c.Pairs[i]
+		for _, x := range rankedPairs(n, c) {
+			p := x.pair
 			kind, turn := "", ""
 			if d := p.Divergence; d != nil {
 				kind, turn = string(d.Kind), strconv.Itoa(d.Turn)
@@ -33,7 +34,7 @@ func PairsCSV(out io.Writer, n *analysis.Night) error {
 			rows = append(rows, []string{
 				n.Report.Run, c.Baseline, c.Candidate, p.ConversationID, string(p.Fixture), p.Group, string(p.By), string(p.Cell),
 				outcomeCell(p.First), outcomeCell(p.Second), kind, turn,
-				strconv.Itoa(p.First.Tokens), strconv.Itoa(p.Second.Tokens), confirmed[string(p.Fixture)], p.Reason, p.Title,
+				strconv.Itoa(p.First.Tokens), strconv.Itoa(p.Second.Tokens), confirmed[string(p.Fixture)], p.Reason, p.Title, strconv.FormatBool(n.IsCritical(p)),
 			})
 		}
 	}

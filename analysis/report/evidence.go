@@ -18,7 +18,7 @@ func (t *textReport) test() {
 }
 
 func brief(c analysis.Comparison) string {
-	line := fmt.Sprintf("%s, %s in %s, p(worse) %s", Plural(c.Test.Losses, "loss"), Plural(c.Test.Gains, "gain"), Plural(c.Test.Pairs, "pair"), pValue(c.Test.PCluster))
+	line := fmt.Sprintf("%s, %s in %s, p(worse) %s", Plural(c.Test.Losses, "loss"), Plural(c.Test.Gains, "gain"), Plural(c.Test.Pairs, "pair"), PValue(c.Test.PCluster))
 	if n := c.Pairs.Identical; n > 0 {
 		line += fmt.Sprintf("; identical contexts: %d of %s, played once", n, Plural(c.Pairs.Total, "pair"))
 	}
@@ -42,7 +42,7 @@ func testLines(r *analysis.Report) []string {
 	}
 	lines := []string{
 		fmt.Sprintf("%sboth pass %d, losses %d, gains %d, both fail %d", plays, table.BothPass, x.Losses, x.Gains, table.BothFail),
-		fmt.Sprintf("%sexact McNemar p(worse) %s, two-sided %s (mid-p %s, %s)%s%s%s", plays, pValue(x.PWorse), pValue(x.PTwo), pValue(x.PMidWorse), pValue(x.PMidTwo), decides, pValue(x.PCluster), obuchowski(x)),
+		fmt.Sprintf("%sexact McNemar p(worse) %s, two-sided %s (mid-p %s, %s)%s%s%s", plays, PValue(x.PWorse), PValue(x.PTwo), PValue(x.PMidWorse), PValue(x.PMidTwo), decides, PValue(x.PCluster), obuchowski(x)),
 	}
 	lines = append(lines, differenceLines(r)...)
 	lines = append(lines, conclusionLines(r)...)
@@ -59,7 +59,7 @@ func obuchowski(x *analysis.Test) string {
 	if x.Obuchowski.PWorse == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (Obuchowski, asymptotic, %s)", pValue(*x.Obuchowski.PWorse))
+	return fmt.Sprintf(" (Obuchowski, asymptotic, %s)", PValue(*x.Obuchowski.PWorse))
 }
 
 // detectableLine says what so many pairs can see.
@@ -122,7 +122,7 @@ func conclusionLines(r *analysis.Report) []string {
 	margin := points(x.Margin)
 	p := ""
 	if x.PNonInferior != nil {
-		p = fmt.Sprintf(" (p %s)", pValue(*x.PNonInferior))
+		p = fmt.Sprintf(" (p %s)", PValue(*x.PNonInferior))
 	}
 	var lines []string
 	switch x.Conclusion {
@@ -151,15 +151,15 @@ func sequentialLine(r *analysis.Report) []string {
 	if r.Settings.Stop == analysis.StopEarly {
 		decides = ", which decides"
 	}
-	line := fmt.Sprintf("session by session in their random order: e-value %s after %s, anytime p %s%s", power10(s.Log10E), Plural(s.Sessions, "session"), pValue(s.PAnytime), decides)
+	line := fmt.Sprintf("session by session in their random order: e-value %s after %s, anytime p %s%s", power10(s.Log10E), Plural(s.Sessions, "session"), PValue(s.PAnytime), decides)
 	if s.CrossedAt != nil {
 		line += fmt.Sprintf("; it reached 1/%.4g at session %d", r.Test.Level, *s.CrossedAt)
 	}
 	return []string{line}
 }
 
-// pValue prints a p value; a tiny one is not zero.
-func pValue(p float64) string {
+// PValue prints a p value; a tiny one is not zero.
+func PValue(p float64) string {
 	if p < 0.0001 {
 		return "<0.0001"
 	}
@@ -196,7 +196,7 @@ func controlLines(r *analysis.Report) []string {
 	if h == nil || h.Fixtures == 0 {
 		return lines
 	}
-	line := fmt.Sprintf("churn: of %s the candidate disagrees with the reference in %d, the reference with itself in %d, p(more) %s", Plural(h.Fixtures, "fixture"), h.Candidate, h.Control, pValue(h.PMore))
+	line := fmt.Sprintf("churn: of %s the candidate disagrees with the reference in %d, the reference with itself in %d, p(more) %s", Plural(h.Fixtures, "fixture"), h.Candidate, h.Control, PValue(h.PMore))
 	if h.Excess != nil && h.Low != nil {
 		line += fmt.Sprintf("; excess over noise %s (%.0f%% Tango interval %s to %s)", points(*h.Excess), 100*r.Settings.Confidence, points(*h.Low), points(*h.High))
 	}

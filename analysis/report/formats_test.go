@@ -97,6 +97,42 @@ func TestFormatsSameBytes(t *testing.T) {
 	}
 }
 
+// TestCriticalLossesStandFirst holds that every format that lists the pairs says which loss
+// is critical, and has it before the others, though it is not the first of the set.
+func TestCriticalLossesStandFirst(t *testing.T) {
+	found := datedNight(t, 3, plainWords())
+	found.Record.Fixtures[1].Checks[0].Severity = fixtures.Catastrophic
+	found, err := analysis.Analyse(found.Record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writers := formats(found)
+	writers["report.txt"] = func(out io.Writer) error { return Text(out, found.Report, Style{}) }
+	writers["report.md"] = func(out io.Writer) error { return Markdown(out, found.Report) }
+	writers["report.html"] = func(out io.Writer) error {
+		return HTML(out, Page{Report: found.Report, Record: found.Record, Queue: found.Queue})
+	}
+	for name, says := range map[string]string{
+		"report.txt": "CRITICAL LOSS  harbour-1", "report.md": "| critical loss | harbour-1 |", "night.pr.md": "| critical loss | harbour-1 |",
+		"report.html":       `<span class="tag bad">critical loss</span> <bdi>harbour-1</bdi>`,
+		"night.junit.xml":   `<failure type="critical loss" message="critical loss at turn 5: constraint c1 of turn 1 absent">`,
+		"night.otel.jsonl":  `{"key":"doubletake.cell","value":{"stringValue":"critical loss"}}`,
+		"pairs.csv":         ",The draft is sent,true\n",
+		"night.annotations": "critical loss in harbour-1",
+	} {
+		text := written(t, writers[name])
+		if !strings.Contains(text, says) {
+			t.Errorf("%s does not have %q:\n%s", name, says, text)
+		}
+		if first, other := strings.Index(text, "harbour-1"), strings.Index(text, "harbour-0"); first < 0 || first > other {
+			t.Errorf("%s: the critical loss stands at %d, another one at %d", name, first, other)
+		}
+	}
+	if text := written(t, writers["night.otel.jsonl"]); strings.Count(text, `"severityNumber":17`) != 1 {
+		t.Errorf("want one event of severity ERROR:\n%s", text)
+	}
+}
+
 // TestFormatsFail holds that no writer keeps an error to itself.
 func TestFormatsFail(t *testing.T) {
 	full := errors.New("the disk is full")

@@ -392,8 +392,9 @@ func newDisagreeView(page *Page) disagreeView {
 	for i := range page.Queue {
 		entries[page.Queue[i].ID] = &page.Queue[i]
 	}
+	list := worstFirst(r.Disagreements)
 	for i := range n {
-		d := &r.Disagreements[i]
+		d := &list[i]
 		// A pair is read when it is shown, so that the contexts of one are in memory at
 		// a time.
 		var pair *pairOf

@@ -106,7 +106,7 @@ type messageView struct {
 
 func newPairView(number int, r *analysis.Report, d *analysis.Disagreement, pair *pairOf, left *room) pairView {
 	v := pairView{
-		Number: number, ID: Shorten(d.ID, 120), Title: Shorten(d.Title, 300), Cell: string(d.Cell), Tone: cellTone(d.Cell), Turn: d.Turn,
+		Number: number, ID: Shorten(d.ID, 120), Title: Shorten(d.Title, 300), Cell: cellWord(d.Critical, d.Cell), Tone: cellTone(d.Cell), Turn: d.Turn,
 	}
 	if d.By == pairing.Accepted {
 		v.Labels = append(v.Labels, "against an accepted trace")

@@ -61,7 +61,8 @@ type (
 // comparison in which the candidate stands, with a test case a fixture; one for each
 // class of items, with a test case for each fixture that has some; and one for the gates.
 //
-// A failure is a loss, an item newly lost, or a gate that regressed; an error is a pair
+// A failure is a loss, whose type says where it is critical, an item newly lost, or a gate
+// that regressed; an error is a pair
 // that something other than the agent kept from an outcome; what is void, left out or
 // in quarantine is skipped. A gain passes, and says so. Characters that XML 1.0 cannot
 // hold are left out.
@@ -125,23 +126,18 @@ func runProperties(r *analysis.Report) []junitProperty {
 	}
 }
 
-// behaviourSuite has a case a fixture.
+// behaviourSuite has a case a fixture, the worst first.
 func behaviourSuite(n *analysis.Night, c analysis.Compared) junitSuite {
 	suite := junitSuite{Name: fmt.Sprintf("behaviour: %s against %s", Clean(c.Candidate), Clean(c.Baseline))}
-	queued := map[fixtures.Hash]*pairing.Entry{}
-	for i := range c.Queue {
-		queued[c.Queue[i].Fixture] = &c.Queue[i]
-	}
-	for i := range c.Pairs {
-		p := &c.Pairs[i]
+	for _, one := range rankedPairs(n, c) {
+		p, entry, word := one.pair, one.entry, one.word
 		x := junitCase{Class: suite.Name, Name: Clean(p.ConversationID)}
-		entry := queued[p.Fixture]
 		switch {
 		case entry != nil && entry.Cell == pairing.Loss:
 			lines := entryLines(c, entry)
-			x.Failure = &junitNote{Type: string(pairing.Loss), Message: entryHead(entry), Text: strings.Join(lines, "\n")}
+			x.Failure = &junitNote{Type: word, Message: entryHead(entry, word), Text: strings.Join(lines, "\n")}
 		case entry != nil:
-			x.Out = &junitLines{strings.Join(append([]string{entryHead(entry)}, entryLines(c, entry)...), "\n")}
+			x.Out = &junitLines{strings.Join(append([]string{entryHead(entry, word)}, entryLines(c, entry)...), "\n")}
 		case p.Cell == pairing.Unscored:
 			x.Error = &junitNote{Type: string(p.Cell), Message: Clean(p.Reason)}
 		case !p.Cell.Scored():
@@ -159,8 +155,8 @@ func behaviourSuite(n *analysis.Night, c analysis.Compared) junitSuite {
 }
 
 // entryHead says in a line what was lost where.
-func entryHead(e *pairing.Entry) string {
-	head := string(e.Cell)
+func entryHead(e *pairing.Entry, word string) string {
+	head := word
 	if e.Divergence != nil {
 		head += fmt.Sprintf(" at turn %d", e.Divergence.Turn)
 	}

@@ -24,16 +24,18 @@ func Markdown(out io.Writer, r *analysis.Report) error {
 			fmt.Fprintf(&b, "- %s\n", escape(line))
 		}
 	}
-	fmt.Fprintf(&b, "\n### Disagreements: %d of %s\n\n", len(r.Disagreements), Plural(r.Pairs.Total, "pair"))
 	if len(r.Disagreements) > 0 {
+		fmt.Fprintf(&b, "\n### Disagreements: %d of %s\n\n", len(r.Disagreements), Plural(r.Pairs.Total, "pair"))
 		b.WriteString("| | conversation | items lost | what happened |\n|---|---|---|---|\n")
+	} else {
+		fmt.Fprintf(&b, "\nDisagreements: none in %s\n", Plural(r.Pairs.Total, "pair"))
 	}
-	for _, d := range r.Disagreements {
+	for _, d := range worstFirst(r.Disagreements) {
 		var items []string
 		for _, item := range d.Items {
 			items = append(items, escape(fate(r, item)))
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", d.Cell, escape(d.ID), strings.Join(items, "<br>"), escape(Shorten(strings.Join(d.Checks, "; "), 300)))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", cellWord(d.Critical, d.Cell), escape(d.ID), strings.Join(items, "<br>"), escape(Shorten(strings.Join(d.Checks, "; "), 300)))
 	}
 	b.WriteString("\n### Gates\n\n| gate | candidate | incumbent | floor | status |\n|---|---|---|---|---|\n")
 	for _, g := range r.Gates {

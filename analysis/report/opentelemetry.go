@@ -1,10 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -61,15 +63,18 @@ type (
 
 // The severities of OTLP that are used.
 const (
-	severityInfo = 9
-	severityWarn = 13
+	severityInfo  = 9
+	severityWarn  = 13
+	severityError = 17
 )
 
-// OpenTelemetry writes the run as OTLP log records in JSON, a line a fixture, as the file
-// exporter of collectors does. Each record is an event gen_ai.evaluation.result: one for
+// OpenTelemetry writes the run as OTLP log records in JSON, a line a fixture, the worst
+// first, as the file exporter of collectors does. Each record is an event gen_ai.evaluation.result: one for
 // the outcome of each arm, and one for each item at each compaction of the incumbent and
 // the candidate. A pass and an item that was kept score 1, their contraries 0; what is
-// unscored has no score and an error.type.
+// unscored has no score and an error.type. The outcome of the candidate has the cell of its
+// pair in the main comparison, as doubletake.cell; where that is a critical loss it is an
+// error.
 //
 // The time of all is the run's start, and trace and span ids are made from the run, the
 // fixture and the arm, so that the same run gives the same bytes. The texts of items and
@@ -83,7 +88,8 @@ func OpenTelemetry(out io.Writer, n *analysis.Night) error {
 	if arm := n.Record.Arm(analysis.RoleReference); arm != nil {
 		reference = arm.Name
 	}
-	for _, f := range n.Record.Fixtures {
+	list, words := fixturesByRank(n)
+	for _, f := range list {
 		var records []otlpRecord
 		expected := n.Record.Episode(replay.Key{Fixture: f.Hash, Arm: reference})
 		for _, arm := range n.Report.Arms {
@@ -91,7 +97,14 @@ func OpenTelemetry(out io.Writer, n *analysis.Night) error {
 			if episode == nil {
 				continue
 			}
-			records = append(records, outcomeRecord(n, f, arm.Name, pairing.Judge(f, episode, expected)))
+			outcome := outcomeRecord(n, f, arm.Name, pairing.Judge(f, episode, expected))
+			if word := words[f.Hash]; word != "" && arm.Name == n.Report.Candidate {
+				outcome.Attributes = append(outcome.Attributes, textAttribute("doubletake.cell", word))
+				if word == criticalLoss {
+					outcome.Severity = severityError
+				}
+			}
+			records = append(records, outcome)
 			for i := range decisions[f.Hash] {
 				if d := &decisions[f.Hash][i]; d.Arm == arm.Name {
 					records = append(records, decisionRecord(n, d))
@@ -116,6 +129,24 @@ func OpenTelemetry(out io.Writer, n *analysis.Night) error {
 		}
 	}
 	return nil
+}
+
+// fixturesByRank are the fixtures of the run in the order of the pairs of its main
+// comparison, the worst first, those without a pair last; with the cells of the pairs.
+func fixturesByRank(n *analysis.Night) ([]*fixtures.Fixture, map[fixtures.Hash]string) {
+	ranks, words := map[fixtures.Hash]int{}, map[fixtures.Hash]string{}
+	for _, one := range rankedPairs(n, n.Comparisons()[0]) {
+		ranks[one.pair.Fixture], words[one.pair.Fixture] = one.rank, one.word
+	}
+	list := slices.Clone(n.Record.Fixtures)
+	of := func(f *fixtures.Fixture) int {
+		if rank, ok := ranks[f.Hash]; ok {
+			return rank
+		}
+		return agreed
+	}
+	slices.SortStableFunc(list, func(a, b *fixtures.Fixture) int { return cmp.Compare(of(a), of(b)) })
+	return list, words
 }
 
 func runAttributes(r *analysis.Report) []otlpAttribute {

@@ -60,7 +60,7 @@ func disagreementRows(r *analysis.Report) string {
 	list := worstFirst(r.Disagreements)
 	for i := range list[:min(len(list), mostRows)] {
 		d := &list[i]
-		rows = append(rows, []string{cellWord(d), d.ID, lostItems(d), happened(d)})
+		rows = append(rows, []string{cellWord(d.Critical, d.Cell), d.ID, lostItems(d), happened(d)})
 	}
 	out := markdownTable("Disagreements", rows)
 	if more := len(list) - mostRows; more > 0 {
@@ -85,13 +85,6 @@ func lostItems(d *analysis.Disagreement) string {
 		items = append(items, fmt.Sprintf("%s of turn %d %s: %s", f.ID, f.Turn, f.Second, Shorten(f.Literal, width)))
 	}
 	return strings.Join(items, "; ")
-}
-
-func cellWord(d *analysis.Disagreement) string {
-	if d.Critical && d.Cell == pairing.Loss {
-		return "critical loss"
-	}
-	return string(d.Cell)
 }
 
 // happened says where the arms part and what failed.

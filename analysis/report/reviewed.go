@@ -46,7 +46,7 @@ func ReviewLines(r *analysis.Report) []string {
 }
 
 func outcomeLine(verdict analysis.Verdict, x *analysis.Test) string {
-	return fmt.Sprintf("%s; %s, %s in %s, p(worse) %s", verdict, Plural(x.Losses, "loss"), Plural(x.Gains, "gain"), Plural(x.Pairs, "pair"), pValue(x.PCluster))
+	return fmt.Sprintf("%s; %s, %s in %s, p(worse) %s", verdict, Plural(x.Losses, "loss"), Plural(x.Gains, "gain"), Plural(x.Pairs, "pair"), PValue(x.PCluster))
 }
 
 func (t *textReport) reviewed() {

@@ -41,7 +41,7 @@ func movedLine(r *analysis.Report) string {
 	line := "kept and lost are against the incumbent, by item and compaction"
 	for _, class := range fixtures.Classes() {
 		if m := r.Moved[class]; m.PWorse != nil {
-			line += fmt.Sprintf("; %s p(worse) %s over %s", class, pValue(*m.PWorse), Plural(m.Groups, "group"))
+			line += fmt.Sprintf("; %s p(worse) %s over %s", class, PValue(*m.PWorse), Plural(m.Groups, "group"))
 		}
 	}
 	return line
@@ -175,7 +175,7 @@ func sliceTable(r *analysis.Report) [][]string {
 		}
 		p, adjusted := "-", "-"
 		if s.PWorse != nil {
-			p, adjusted = pValue(*s.PWorse), pValue(*s.PAdjusted)
+			p, adjusted = PValue(*s.PWorse), PValue(*s.PAdjusted)
 		}
 		if s.Marked {
 			adjusted += " *"
@@ -259,7 +259,9 @@ func otherLines(r *analysis.Report) []string {
 			lines = append(lines, arm.Name+" against reference: "+brief(c))
 		}
 	}
-	if h := r.Harm; h.Tests > 1 {
+	if h := r.Harm; h.Shared {
+		lines = append(lines, "the two are one test, and count once: under the incumbent the agent went on from the reference's contexts everywhere")
+	} else if h.Tests > 1 {
 		lines = append(lines, fmt.Sprintf("%d tests can block, so each needs p <= %.4g (%s; together %.4g)", h.Tests, h.Level, h.Method, h.Alpha))
 	}
 	return lines

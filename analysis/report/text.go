@@ -116,32 +116,8 @@ func (t *textReport) disagreements() {
 	}
 }
 
-// worstFirst puts what blocks by itself first and gains last.
-func worstFirst(list []analysis.Disagreement) []analysis.Disagreement {
-	rank := func(d *analysis.Disagreement) int {
-		switch {
-		case d.Critical:
-			return 0
-		case d.Cell == pairing.Loss && slices.ContainsFunc(d.Items, func(f pairing.ItemFate) bool { return f.Second == replay.Contradicted }):
-			return 1
-		case d.Cell == pairing.Loss:
-			return 2
-		}
-		return 3
-	}
-	sorted := slices.Clone(list)
-	slices.SortStableFunc(sorted, func(a, b analysis.Disagreement) int { return rank(&a) - rank(&b) })
-	return sorted
-}
-
 func (t *textReport) label(d *analysis.Disagreement) string {
-	switch {
-	case d.Cell == pairing.Gain:
-		return t.style.Status("GAIN")
-	case d.Critical:
-		return t.style.Status("CRITICAL LOSS")
-	}
-	return t.style.Status("LOSS")
+	return t.style.Status(strings.ToUpper(cellWord(d.Critical, d.Cell)))
 }
 
 // line prints a disagreement in one line.
@@ -431,6 +407,9 @@ func (t *textReport) cost() {
 }
 
 func (t *textReport) notes() {
+	if len(t.r.Notes) == 0 {
+		return
+	}
 	t.title("Notes")
 	for _, note := range t.r.Notes {
 		t.wrap(2, "- "+note)

@@ -365,7 +365,7 @@ func (a *annotation) write(why string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "\n%s: %s and %s in %s\nnext: doubletake fixtures hash --set %s --bump VERSION\n", why, report.Plural(len(f.MustSurvive), "item"), report.Plural(len(f.Checks), "check"), path, a.dir)
+	fmt.Fprintf(a.out, "\n%s: %s and %s in %s\nnext: doubletake fixtures hash --set %s --bump VERSION\n", why, report.Plural(len(f.MustSurvive), "item"), report.Plural(len(f.Checks), "check"), path, shellPath(a.dir))
 	return nil
 }
 

@@ -80,11 +80,15 @@ func provided(at model.Endpoint, provider string) model.Endpoint {
 // provider's API, which drops parts of a conversation.
 func (n *night) rightProviders(agent, judge model.Endpoint) error {
 	for _, asked := range []struct {
-		key, model string
-		at         model.Endpoint
-	}{{"agent", n.settings.Model, agent}, {"judge", n.judgeAs, judge}} {
+		key, model, named string
+		at                model.Endpoint
+	}{{"agent", n.settings.Model, n.config.Agent.Model, agent}, {"judge", n.judgeAs, n.config.Judge.Model, judge}} {
 		if mistaken(asked.model, asked.at) {
-			return usageError("%s: the model %s would be asked through Chat Completions at %s; set %s.provider: %s in the config", asked.key, asked.model, asked.at.BaseURL, asked.key, providerAnthropic)
+			err := usageError("%s: the model %s would be asked through Chat Completions at %s; set %s.provider: %s in the config", asked.key, asked.model, asked.at.BaseURL, asked.key, providerAnthropic)
+			if asked.model != asked.named {
+				return err // a flag names it
+			}
+			return n.config.wrongSince(about(err, asked.key, "model"))
 		}
 	}
 	return nil

@@ -59,8 +59,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	app := newApp(stdout, raw)
-	app.Metadata = map[string]any{argumentsKey: args}
-	err := app.RunContext(ctx, args)
+	args, err := helpArguments(app, args)
+	if err == nil {
+		app.Metadata = map[string]any{argumentsKey: args}
+		err = app.RunContext(ctx, args)
+	}
 	var exit *exitError
 	switch {
 	case err == nil:
@@ -181,6 +184,8 @@ func nearest(name string, names []string) string {
 		score := smetrics.JaroWinkler(name, n, 0.7, 4)
 		if score < 1 && inOrder(name) == inOrder(n) {
 			score = 0.99 // letters in the wrong order, which the measure overlooks in short words
+		} else if 2*smetrics.WagnerFischer(name, n, 1, 1, 1) > max(len(name), len(n)) {
+			continue // few letters that happen to stand in some order
 		}
 		if score > like {
 			best, like = n, score

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goccy/go-yaml/ast"
 	"github.com/urfave/cli/v2"
 
 	"github.com/doubletake-dev/doubletake/analysis/report"
@@ -18,7 +19,7 @@ import (
 func cacheCommand() *cli.Command {
 	flags := func(more ...cli.Flag) []cli.Flag {
 		return append([]cli.Flag{
-			stringFlag("config", "read the config `FILE`; default: ./"+configFile+" if there is one", "c"),
+			configFlag(),
 			stringFlag("cache-dir", "where answers are stored, a `DIR`; default: the user's cache folder"),
 		}, more...)
 	}
@@ -193,10 +194,10 @@ func (n *night) trimAtTheEnd(dir string, mode model.CacheMode) {
 type age time.Duration
 
 // UnmarshalYAML reads an age.
-func (a *age) UnmarshalYAML(data []byte) error {
-	value, err := parseAge(strings.Trim(strings.TrimSpace(string(data)), `"'`))
+func (a *age) UnmarshalYAML(node ast.Node) error {
+	value, err := parseAge(scalar(node))
 	if err != nil {
-		return err
+		return misplaced(node, "%w", err)
 	}
 	*a = age(value)
 	return nil

@@ -45,6 +45,18 @@ func (c *clusterConfig) validate() error {
 		return about(errors.New("cluster.cert and cluster.key go together"), "cluster", "cert")
 	case c.Replicas < 0 || c.Replicas > 5 || c.Replicas%2 == 0 && c.Replicas != 0:
 		return wrong([]string{"cluster", "replicas"}, "%d; want 1, 3 or 5", c.Replicas)
+	case c.AckWait != 0 && time.Duration(c.AckWait) < leastAckWait:
+		return wrong([]string{"cluster", "ack_wait"}, "%s; want at least %s", time.Duration(c.AckWait), leastAckWait)
+	}
+	if c.URL != "" {
+		if err := cluster.CheckAddresses(c.URL); err != nil {
+			return wrong([]string{"cluster", "url"}, "%w", err)
+		}
+	}
+	if c.Prefix != "" {
+		if err := cluster.CheckPrefix(c.Prefix); err != nil {
+			return wrong([]string{"cluster", "prefix"}, "%w", err)
+		}
 	}
 	return nil
 }
@@ -82,8 +94,15 @@ func joinCluster(c *cli.Context, cfg *config, look bool) (*cluster.Cluster, erro
 	if (options.Cert == "") != (options.Key == "") {
 		return nil, usageError("--cluster-cert and --cluster-key go together")
 	}
-	if options.AckWait != 0 && options.AckWait < leastAckWait {
-		return nil, usageError("cluster.ack_wait: %s; want at least %s", options.AckWait, leastAckWait)
+	for _, named := range []struct{ flag, key, file string }{
+		{"cluster-creds", "credentials", set.Credentials}, {"cluster-ca", "ca", set.CA}, {"cluster-cert", "cert", set.Cert}, {"cluster-key", "key", set.Key},
+	} {
+		if named.file == "" || c.String(named.flag) != "" {
+			continue
+		}
+		if _, err := os.Stat(cfg.path(named.file)); err != nil {
+			return nil, cfg.wrongSince(wrong([]string{"cluster", named.key}, "reading the file: %w", err))
+		}
 	}
 	return cluster.Connect(c.Context, options)
 }
@@ -127,7 +146,7 @@ func (n *night) join() (err error) {
 	for name, c := range n.config.Compactors {
 		for _, entry := range c.Env {
 			if variable, _, value := strings.Cut(entry, "="); value {
-				return usageError("compactors.%s.env: %s=... would travel through the cluster; give the name %s alone, and set it where the workers run", name, variable, variable)
+				return n.config.wrongSince(about(usageError("compactors.%s.env: %s=... would travel through the cluster; give the name %s alone, and set it where the workers run", name, variable, variable), "compactors", name, "env"))
 			}
 		}
 	}
@@ -147,7 +166,11 @@ func (n *night) openCached(paid replay.Model, identity, dir string, mode model.C
 	if n.cluster != nil {
 		return model.NewShared(paid, identity, n.cluster.Answers()), nil
 	}
-	return model.NewCached(paid, identity, dir, mode)
+	cached, err := model.NewCached(paid, identity, dir, mode)
+	if err != nil && n.config.Cache.Dir != "" && n.cli.String("cache-dir") == "" {
+		err = n.config.wrongSince(wrong([]string{"cache", "dir"}, "%w", err))
+	}
+	return cached, err
 }
 
 // ahead is how many jobs a leader has published at once.

@@ -255,10 +255,11 @@ func TestWorkersRefuse(t *testing.T) {
 	for want, n := range map[string]struct {
 		night  []string
 		worker []string
-		other  bool // the worker is another executable
+		other  bool   // the worker is another executable
+		agent  string // of the config
 	}{
 		"the run asks https://api.anthropic.com/v1; start the worker with --endpoint": {night: []string{"--candidate", "p"}},
-		"the run asks https://api.openai.com/v1; start the worker with --endpoint":    {night: []string{"--candidate", "q"}},
+		"the run asks https://api.openai.com/v1; start the worker with --endpoint":    {night: []string{"--candidate", "q"}, agent: "agent: {model: gpt-5, api: responses}\n"},
 		"may be another program than this worker":                                     {other: true, night: []string{"--candidate", "summarize"}},
 		"start the worker with --endpoint http://127.0.0.1:9/v1":                      {night: []string{"--candidate", "a", "--base-url", "http://127.0.0.1:9/v1", "--model", "m"}},
 		"start the worker with --allow-exec":                                          {night: []string{"--candidate", "cat contract.json"}},
@@ -275,7 +276,10 @@ func TestWorkersRefuse(t *testing.T) {
 			for _, cmd := range []*exec.Cmd{night, worker} { // nobody is asked with them
 				cmd.Env = append(cmd.Env, "ANTHROPIC_API_KEY=sk-none", "OPENAI_API_KEY=sk-none")
 			}
-			config := "compactors: {a: {use: ledger}, c: {exec: [sh, ./compact.sh]}, p: {preset: anthropic-compact, model: claude-x}, q: {preset: openai-compact}}\nnightly: {incumbent: a}\n"
+			config := "compactors: {a: {use: ledger}, c: {exec: [sh, ./compact.sh]}, p: {preset: anthropic-compact, model: claude-x}}\nnightly: {incumbent: a}\n"
+			if n.agent != "" {
+				config = n.agent + strings.Replace(config, "}}\n", "}, q: {preset: openai-compact}}\n", 1)
+			}
 			for _, file := range []struct{ path, text string }{
 				{filepath.Join(night.Dir, "night.yaml"), config}, {filepath.Join(night.Dir, "compact.sh"), "exit 1"}, {filepath.Join(worker.Dir, "compact.sh"), "exit 2"},
 			} {

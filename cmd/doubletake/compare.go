@@ -15,7 +15,8 @@ func compareCommand() *cli.Command {
 fails under the second. Each is also compared with the uncompacted reference. A compactor
 is a name of the config, a built-in one (none, truncate, clear-tool-results, keep-ends,
 summarize, ledger, recorded), or a command or an http address that speaks the compactor
-contract.
+contract. A command's words are split as a shell splits them, quotes included; no shell
+runs it.
 
    doubletake compare ledger summarize
    doubletake compare ledger "python3 compact.py"

@@ -43,7 +43,7 @@ type config struct {
 	Cache      cacheConfig                `yaml:"cache"`
 	Tools      toolsConfig                `yaml:"tools"`
 	Cluster    clusterConfig              `yaml:"cluster"`
-	Prices     map[string]model.Price     `yaml:"prices"` // by model name
+	Prices     map[string]priceConfig     `yaml:"prices"` // by model name
 
 	dir  string // where the file lies: paths in it are relative to that
 	file string // what errors call it; empty where there is none
@@ -177,6 +177,38 @@ type cacheConfig struct {
 	MaxMB  whole `yaml:"max_mb"`
 }
 
+// priceConfig is what a model costs, in US dollars for a million tokens. What is not said
+// of Input or Output is no price of 0.
+type priceConfig struct {
+	Input  *float64 `yaml:"input"`
+	Output *float64 `yaml:"output"`
+	// CachedInput is for prompt tokens that the provider's prefix cache served; 0 means Input.
+	CachedInput float64 `yaml:"cached_input"`
+	// CacheWrite is for prompt tokens that the provider took into its cache and counts apart;
+	// 0 means Input.
+	CacheWrite float64 `yaml:"cache_write"`
+}
+
+// price is what the model of that name costs, and whether that is said.
+func (c *config) price(name string) (price model.Price, known bool) {
+	p, ok := c.Prices[name]
+	if !ok || p.Input == nil || p.Output == nil {
+		return model.Price{}, false
+	}
+	return model.Price{Input: *p.Input, Output: *p.Output, CachedInput: p.CachedInput, CacheWrite: p.CacheWrite}, true
+}
+
+// prices are the prices by model name.
+func (c *config) prices() map[string]model.Price {
+	prices := map[string]model.Price{}
+	for name := range c.Prices {
+		if price, known := c.price(name); known {
+			prices[name] = price
+		}
+	}
+	return prices
+}
+
 // duration is a time.Duration written as in 60s or 2m.
 type duration time.Duration
 
@@ -210,7 +242,7 @@ func loadConfig(path string) (*config, error) {
 
 // parseConfig reads a config; path is what errors call it, dir where its paths begin.
 func parseConfig(data []byte, path, dir string) (*config, error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	data = plainLines(data)
 	c := config{dir: dir, file: path, text: string(data)}
 	if len(strings.TrimSpace(string(data))) > 0 {
 		decoder := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
@@ -226,6 +258,12 @@ func parseConfig(data []byte, path, dir string) (*config, error) {
 		return nil, fmt.Errorf("config %s: %w", path, placed(c.text, err))
 	}
 	return &c, nil
+}
+
+// plainLines is a YAML file as the parser shows its lines: without the mark at its beginning
+// and the carriage returns that some editors put in.
+func plainLines(data []byte) []byte {
+	return bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
 }
 
 // readSmall reads a regular file of at most a megabyte: a config, a prompt, a list of
@@ -293,7 +331,7 @@ func place(node ast.Node) string { return strings.TrimPrefix(node.GetPath(), "$.
 // misplaced says what is wrong with a value, and where it stands.
 func misplaced(node ast.Node, format string, args ...any) error {
 	at := node.GetToken()
-	return fmt.Errorf("[%d:%d] %s: %s\n%s", at.Position.Line, at.Position.Column, place(node), fmt.Sprintf(format, args...), excerptAt(at))
+	return fmt.Errorf("[%d:%d] %s: %w\n%s", at.Position.Line, at.Position.Column, place(node), fmt.Errorf(format, args...), excerptAt(at))
 }
 
 // explainYAML adds the nearest known key to the parser's error, which has line,
@@ -404,6 +442,9 @@ func (c *config) validate() error {
 	if err := c.validateAsking(); err != nil {
 		return err
 	}
+	if err := c.validateAddresses(); err != nil {
+		return err
+	}
 	if err := c.validateUser(); err != nil {
 		return err
 	}
@@ -428,7 +469,10 @@ func (c *config) money() error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Prices)) {
-		p := c.Prices[name]
+		p, said := c.price(name)
+		if !said {
+			return wrong([]string{"prices", name}, "want both input and output, in US dollars a million tokens; 0 says that one is free")
+		}
 		for _, err := range []error{
 			amount(p.Input, "prices", name, "input"), amount(p.Output, "prices", name, "output"),
 			amount(p.CachedInput, "prices", name, "cached_input"), amount(p.CacheWrite, "prices", name, "cache_write"),
@@ -498,6 +542,18 @@ func (c *config) analysis() analysis.Settings {
 		s.LookEvery = int(*c.Test.LookEvery)
 	}
 	return s
+}
+
+// setFolder is the folder of the config's set; empty where it names none.
+func (c *config) setFolder() (string, error) {
+	dir := c.path(c.Set)
+	if dir == "" {
+		return "", nil
+	}
+	if _, _, err := setFiles(dir); err != nil {
+		return "", c.wrongSince(wrong([]string{"set"}, "%w", err))
+	}
+	return dir, nil
 }
 
 // path resolves a path of the config against where the config lies.

@@ -26,6 +26,19 @@ func (c *config) validateForm() error {
 	return nil
 }
 
+// validateAddresses says which of the models' addresses is none.
+func (c *config) validateAddresses() error {
+	for _, named := range []struct{ section, url string }{{"agent", c.Agent.BaseURL}, {"judge", c.Judge.BaseURL}, {"user", c.User.BaseURL}} {
+		if named.url == "" {
+			continue
+		}
+		if err := model.CheckBaseURL(named.url); err != nil {
+			return wrong([]string{named.section, "base_url"}, "%w", err)
+		}
+	}
+	return nil
+}
+
 // cacheModes lists the names of the modes of the cache.
 func cacheModes() []string {
 	return []string{string(model.CacheOff), string(model.CacheRead), string(model.CacheWrite), string(model.CacheOnly)}

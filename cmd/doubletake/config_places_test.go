@@ -58,3 +58,15 @@ func TestPlaces(t *testing.T) {
 		_ = placed(text, wrong([]string{"a", "b"}, "something"))
 	}
 }
+
+// TestConfigOfOtherEditors: carriage returns at the ends of lines are not shown, and the mark
+// at the beginning moves no place.
+func TestConfigOfOtherEditors(t *testing.T) {
+	for _, text := range []string{"agent:\n  temperature: 0.5\njudge: {}\n", "agent:\n  temprature: 0\njudge: {}\n", "set: a\n---\nset: b\n"} {
+		_, want := parseConfig([]byte(text), "x.yaml", ".")
+		_, got := parseConfig([]byte("\ufeff"+strings.ReplaceAll(text, "\n", "\r\n")), "x.yaml", ".")
+		if want == nil || got == nil || got.Error() != want.Error() {
+			t.Errorf("%q: %v; want %v", text, got, want)
+		}
+	}
+}

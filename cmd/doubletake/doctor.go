@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
 	"github.com/doubletake-dev/doubletake/replay/cluster"
+	"github.com/doubletake-dev/doubletake/replay/compact"
 	"github.com/doubletake-dev/doubletake/replay/judge"
 	"github.com/doubletake-dev/doubletake/replay/model"
 )
@@ -37,7 +39,7 @@ can't be reached or written.`,
 		Flags: append(clusterFlags(),
 			stringFlag("config", "read the config `FILE`; default: ./"+configFile+" if there is one", "c"),
 			setFlag(),
-			stringFlag("base-url", "the OpenAI-compatible endpoint, a `URL` that ends in /v1; default: OPENAI_BASE_URL, else the embedded offline provider"),
+			baseURLFlag(),
 			stringFlag("model", "the agent's model, by `NAME`"),
 			stringFlag("judge-model", "the judge's model, by `NAME`; default: the agent's"),
 			stringFlag("candidate", "the compactor under test, by `NAME`"),
@@ -146,6 +148,10 @@ func (d *doctor) look() error {
 	}
 	d.explain()
 	d.note(healthPass, "arms", strings.Join(d.armNames(), ", "), "")
+	if err := d.replay(); err != nil {
+		return err
+	}
+	d.keys()
 	if err := d.reach(); err != nil {
 		return err
 	}
@@ -198,11 +204,65 @@ func (d *doctor) arrange() error {
 	if err := d.afterFork(); err != nil {
 		return err
 	}
-	roles, err := nightlyRoles(d.cli, d.config)
+	var err error
+	if d.roles, err = nightlyRoles(d.cli, d.config); err != nil {
+		return err
+	}
+	return d.prepareArms(d.roles)
+}
+
+// replay says whether a night that asks nobody was played before.
+func (d *doctor) replay() error {
+	if d.cacheMode() != model.CacheOnly {
+		return nil
+	}
+	plan, err := d.plan()
 	if err != nil {
 		return err
 	}
-	return d.prepareArms(roles)
+	hash, err := fixtures.HashJSON(plan)
+	if err != nil {
+		return err
+	}
+	if run := d.agent.Replayed(hash); run != "" {
+		d.note(healthPass, "replay", "run "+run+" would be played again", "")
+		return nil
+	}
+	d.note(healthWarn, "replay", "no night with just these fixtures, arms, models and settings is stored, and in mode only nobody is asked: what no other night asked is unscored", "play it with cache: {mode: write} first")
+	return nil
+}
+
+// keys says which key is not there, of those that no question would find out.
+func (d *doctor) keys() {
+	if d.cacheMode() == model.CacheOnly {
+		return
+	}
+	missing := func(who, at string, anthropic bool) {
+		name := keyName(anthropic)
+		if os.Getenv(name) == "" {
+			d.note(healthWarn, "key", fmt.Sprintf("%s is not set, and %s is asked at %s", name, who, at), "set it, unless that address wants none")
+		}
+	}
+	for _, r := range d.roles {
+		if c := d.config.Compactors[r.compactor]; c.Preset != "" {
+			missing("the compactor "+r.compactor, d.presetAt(c), c.Preset == compact.PresetAnthropic)
+		}
+	}
+	if d.offline || !d.cli.Bool("no-calls") {
+		return
+	}
+	missing("the agent", d.lineage.Endpoint, d.endpoint.Anthropic != nil)
+	if d.judgeAs != replay.CoverageJudge && d.lineage.JudgeEndpoint != d.lineage.Endpoint {
+		missing("the judge", d.lineage.JudgeEndpoint, d.judgeAt.Anthropic != nil)
+	}
+}
+
+// keyName is the environment variable of a provider's key.
+func keyName(anthropic bool) string {
+	if anthropic {
+		return "ANTHROPIC_API_KEY"
+	}
+	return "OPENAI_API_KEY"
 }
 
 func (d *doctor) armNames() []string {
@@ -236,23 +296,25 @@ func (d *doctor) storage() bool {
 	} else if dir, err := cacheDir(cmp.Or(d.cli.String("cache-dir"), d.config.path(d.config.Cache.Dir)), mode); err != nil {
 		d.fail(exitIncomplete, "cache", err, "")
 		ok = false
-	} else if err := writable(dir, 0o700); err != nil {
+	} else if err := writable(dir); err != nil {
 		d.fail(exitIncomplete, "cache", fmt.Errorf("%s: %w", dir, err), "choose another with --cache-dir or cache.dir")
 		ok = false
 	} else if size, err := model.MeasureCache(dir); err != nil {
 		d.fail(exitIncomplete, "cache", err, "choose another with --cache-dir or cache.dir")
 		ok = false
+	} else if mode == model.CacheOnly && size.Entries == 0 {
+		d.fail(exitIncomplete, "cache", fmt.Errorf("%s: nothing is stored there, and in mode only nobody is asked: every pair would be unscored", dir), "play the night with cache: {mode: write} first, or choose the folder of one with --cache-dir or cache.dir")
+		ok = false
 	} else {
 		d.note(healthPass, "cache", fmt.Sprintf("%s, mode %s: %s", dir, mode, sizeText(size)), "")
-		d.space("cache", dir)
+		d.space("cache", existing(dir))
 	}
 	out := cmp.Or(d.cli.String("out"), "runs")
-	parent := existing(out)
-	if err := writable(parent, 0o755); err != nil {
-		d.fail(exitIncomplete, "disk", fmt.Errorf("%s: %w", parent, err), "choose another run directory with --out")
+	if err := writable(out); err != nil {
+		d.fail(exitIncomplete, "disk", fmt.Errorf("%s: %w", out, err), "choose another run directory with --out")
 		return ok
 	}
-	d.space("disk", parent)
+	d.space("disk", existing(out))
 	return ok
 }
 
@@ -270,10 +332,17 @@ func existing(path string) string {
 	}
 }
 
-// writable says why nothing can be written to a folder.
-func writable(dir string, mode os.FileMode) error {
-	if err := os.MkdirAll(dir, mode); err != nil {
+// writable says why nothing can be written to a folder, or to the nearest one above it where
+// it is not there yet. It makes none.
+func writable(dir string) error {
+	info, err := os.Stat(dir)
+	switch up := filepath.Dir(dir); {
+	case errors.Is(err, fs.ErrPermission), err != nil && up == dir:
 		return err
+	case err != nil:
+		return writable(up)
+	case !info.IsDir():
+		return fmt.Errorf("%s is no folder", dir)
 	}
 	file, err := os.CreateTemp(dir, ".doctor-*")
 	if err != nil {
@@ -304,6 +373,10 @@ const patience = time.Minute
 
 // reach asks both models. The error is that of the caller, who wants no more.
 func (d *doctor) reach() error {
+	if d.cacheMode() == model.CacheOnly {
+		d.note(healthPass, "agent", "never asked, and neither is the judge: the cache mode is only", "")
+		return nil
+	}
 	if d.cli.Bool("no-calls") {
 		d.note(healthWarn, "agent", "not asked, and neither is the judge", "leave out --no-calls")
 		return nil
@@ -379,10 +452,7 @@ func hurried(at model.Endpoint) (modelClient, error) {
 
 // keyHint says what to look at where a model can't be reached.
 func keyHint(at model.Endpoint) string {
-	name := "OPENAI_API_KEY"
-	if at.Anthropic != nil {
-		name = "ANTHROPIC_API_KEY"
-	}
+	name := keyName(at.Anthropic != nil)
 	if at.Key == "" {
 		return name + " is not set; see also base_url"
 	}

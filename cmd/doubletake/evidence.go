@@ -72,8 +72,8 @@ func printEvidence(c *cli.Context, nights analysis.Nights) error {
 		if x.Difference != nil {
 			difference = fmt.Sprintf("%.1f points", 100**x.Difference)
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s %.8s\t%d\t%d\t%s\t%.4f\t%.4f\t%.4f\t%s\t%.2f\t%s\t\n", x.Number, report.Clean(x.Baseline), report.Clean(x.Candidate), x.Digest,
-			x.Nights, x.Sessions, difference, x.PCluster, x.PAnytime, x.Level, yesNo(x.Alarm), x.Drift, yesNo(x.DriftAlarm))
+		fmt.Fprintf(w, "%d\t%s\t%s %.8s\t%d\t%d\t%s\t%s\t%s\t%.3g\t%s\t%.2f\t%s\t\n", x.Number, report.Clean(x.Baseline), report.Clean(x.Candidate), x.Digest,
+			x.Nights, x.Sessions, difference, report.PValue(x.PCluster), report.PValue(x.PAnytime), x.Level, yesNo(x.Alarm), x.Drift, yesNo(x.DriftAlarm))
 	}
 	return w.Flush()
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
@@ -30,9 +32,12 @@ func fixturesVerify() *cli.Command {
 		Usage: "check every claim of a set: hashes, recordings, items, checks, accepted traces",
 		Description: `   doubletake fixtures verify
    doubletake fixtures verify --set fixtures/mine`,
-		Flags: []cli.Flag{setFlag()},
+		Flags: []cli.Flag{configFlag(), setFlag()},
 		Action: func(c *cli.Context) error {
-			set, err := loadSet(c.String("set"))
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			set, err := setOf(c)
 			if err != nil {
 				return err
 			}
@@ -52,13 +57,21 @@ and writes the manifest under the new version.
 
    doubletake fixtures hash
    doubletake fixtures hash --set fixtures/mine --bump 2026.4`,
-		Flags: []cli.Flag{setFlag(), stringFlag("bump", "write the manifest under `VERSION`")},
+		Flags: []cli.Flag{configFlag(), setFlag(), stringFlag("bump", "write the manifest under `VERSION`")},
 		Action: func(c *cli.Context) error {
-			version := c.String("bump")
-			if version != "" {
-				return bumpManifest(c.App.Writer, c.String("set"), version)
+			if err := noArguments(c); err != nil {
+				return err
 			}
-			files, _, err := setFiles(c.String("set"))
+			dir, err := setFolder(c)
+			if err != nil {
+				return err
+			}
+			// An empty version is a mistake, an empty variable of the environment is none.
+			_, inEnvironment := os.LookupEnv(twin("bump")[0])
+			if c.String("bump") != "" || c.IsSet("bump") && !inEnvironment {
+				return bumpManifest(c.App.Writer, dir, c.String("bump"))
+			}
+			files, _, err := setFiles(dir)
 			if err != nil {
 				return err
 			}
@@ -75,11 +88,11 @@ and writes the manifest under the new version.
 }
 
 func bumpManifest(out io.Writer, dir, version string) error {
-	if report.Clean(version) != version {
-		return usageError("--bump: a version is one line of plain text")
+	if report.Clean(version) != version || strings.TrimSpace(version) == "" {
+		return usageError("--bump %.40q: a version is one line of plain text, such as 2026.4", version)
 	}
 	if dir == "" {
-		return usageError("--bump needs --set: the set that ships with the program can't be changed from outside")
+		return usageError("--bump needs --set, or set in the config: the set that ships with the program can't be changed from outside")
 	}
 	files, _, err := setFiles(dir)
 	if err != nil {
@@ -103,9 +116,12 @@ func fixturesList() *cli.Command {
 		Name:        "list",
 		Usage:       "list the fixtures of a set",
 		Description: "   doubletake fixtures list --json",
-		Flags:       []cli.Flag{setFlag(), jsonFlag()},
+		Flags:       []cli.Flag{configFlag(), setFlag(), jsonFlag()},
 		Action: func(c *cli.Context) error {
-			set, err := loadSet(c.String("set"))
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			set, err := setOf(c)
 			if err != nil {
 				return err
 			}

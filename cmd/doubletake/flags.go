@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/doubletake-dev/doubletake/analysis/report"
+	"github.com/doubletake-dev/doubletake/fixtures"
 )
 
 // twin is the environment variable of a flag.
@@ -37,25 +38,80 @@ func list(c *cli.Context, name string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return strings.TrimSpace(v) == "" })
 }
 
+func configFlag() cli.Flag {
+	return stringFlag("config", "read the config `FILE`; default: ./"+configFile+" if there is one", "c")
+}
+
 func setFlag() cli.Flag {
-	return stringFlag("set", "the set of fixtures, a `DIR`; default: the one that ships with the program")
+	return stringFlag("set", "the set of fixtures, a `DIR`; default: the config's, else the one that ships with the program")
+}
+
+// setFolder is the folder of the set that a command is about: that of --set, else the
+// config's; empty for the set that ships with the program.
+func setFolder(c *cli.Context) (string, error) {
+	if dir := c.String("set"); dir != "" {
+		return dir, nil
+	}
+	cfg, err := loadConfig(c.String("config"))
+	if err != nil {
+		return "", err
+	}
+	return cfg.setFolder()
+}
+
+// noArguments refuses arguments where a command that is about a set takes none: who writes
+// the set's folder there means another set than the command would take.
+func noArguments(c *cli.Context) error {
+	if c.Args().Present() {
+		path := strings.TrimPrefix(c.Command.HelpName, "doubletake ")
+		return usageError("%s takes no arguments, have %q; a set is named with --set DIR (doubletake %[1]s --help)", path, c.Args().First())
+	}
+	return nil
+}
+
+// setOf loads the set that a command is about.
+func setOf(c *cli.Context) (*fixtures.Set, error) {
+	dir, err := setFolder(c)
+	if err != nil {
+		return nil, err
+	}
+	return loadSet(dir)
 }
 
 func jsonFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "json", Usage: "print JSON on stdout", EnvVars: twin("json")}
 }
 
+// concurrencyFlag is how much is done at once; 0 would not say what it does, here as in the
+// config.
+func concurrencyFlag(usage, standard string) cli.Flag {
+	return &cli.IntFlag{
+		Name: "concurrency", Aliases: []string{"j"}, Usage: usage, DefaultText: standard, EnvVars: twin("concurrency"),
+		Action: func(_ *cli.Context, n int) error {
+			if n < 1 {
+				return usageError("--concurrency %d: want at least 1; leave it out for the default", n)
+			}
+			return nil
+		},
+	}
+}
+
+// baseURLFlag is where the models of a night are asked.
+func baseURLFlag() cli.Flag {
+	return stringFlag("base-url", "the OpenAI-compatible endpoint, a `URL` that ends in /v1; default: with a model named OPENAI_BASE_URL, else OpenAI's; without one the embedded offline provider")
+}
+
 // nightFlags are the flags of the commands that play.
 func nightFlags() []cli.Flag {
 	return append(clusterFlags(),
-		stringFlag("config", "read the config `FILE`; default: ./"+configFile+" if there is one", "c"),
+		configFlag(),
 		setFlag(),
 		stringFlag("out", "the run directory, a `DIR`; the same command goes on with what lies there; default: runs/<time>-<id>"),
 		outputFlag(),
-		stringFlag("base-url", "the OpenAI-compatible endpoint, a `URL` that ends in /v1; default: OPENAI_BASE_URL, else the embedded offline provider"),
+		baseURLFlag(),
 		stringFlag("model", "the agent's model, by `NAME`"),
 		stringFlag("judge-model", "the judge's model, by `NAME`; default: the agent's"),
-		&cli.IntFlag{Name: "concurrency", Aliases: []string{"j"}, Usage: "play `N` episodes at once", DefaultText: "8", EnvVars: twin("concurrency")},
+		concurrencyFlag("play `N` episodes at once", "8"),
 		stringFlag("cache", "answers: off, read, write or only (never ask the provider); `MODE`, default write"),
 		stringFlag("cache-dir", "where answers are stored, a `DIR`; default: the user's cache folder"),
 		&cli.IntFlag{Name: "seed", Usage: "the seed `N` that goes with every request", DefaultText: "7", EnvVars: twin("seed")},

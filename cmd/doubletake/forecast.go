@@ -289,8 +289,8 @@ func (n *night) expense(asked []purpose) (*costRange, string) {
 		if p.Most.Calls == 0 {
 			continue
 		}
-		price, ok := n.config.Prices[p.Model]
-		if !ok {
+		price, known := n.config.price(p.Model)
+		if !known {
 			if !strings.Contains(strings.Join(missing, " "), p.Model) {
 				missing = append(missing, p.Model)
 			}

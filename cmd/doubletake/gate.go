@@ -53,8 +53,13 @@ func runGate(c *cli.Context) error {
 		if err != nil {
 			return fmt.Errorf("reading the floors: %w", err)
 		}
+		data = plainLines(data)
 		if err := yaml.UnmarshalWithOptions(data, &options.Gates, yaml.Strict()); err != nil {
-			return fmt.Errorf("floors %s: %s", path, yaml.FormatError(err, false, true))
+			hint := ""
+			if tokenOf(string(data), []string{"gates"}, true) != nil {
+				hint = "\na file of floors has their names at its top, such as constraint: 0.95, and no gates: above them"
+			}
+			return fmt.Errorf("floors %s: %s%s", path, explainYAML(err), hint)
 		}
 		for _, name := range slices.Sorted(maps.Keys(options.Gates)) {
 			if err := validateGate(name, options.Gates[name]); err != nil {
@@ -125,7 +130,7 @@ func runGate(c *cli.Context) error {
 			return err
 		}
 	} else {
-		err := printOnCI(c, found, c.String("set"), func(printed io.Writer) error {
+		err := printOnCI(c, found, func(printed io.Writer) error {
 			_, err := io.WriteString(printed, text(terminalStyle(c)))
 			return err
 		})

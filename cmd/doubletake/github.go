@@ -12,6 +12,7 @@ import (
 
 	"github.com/doubletake-dev/doubletake/analysis"
 	"github.com/doubletake-dev/doubletake/analysis/report"
+	"github.com/doubletake-dev/doubletake/replay"
 )
 
 // The variables that GitHub Actions sets for a step.
@@ -69,8 +70,7 @@ func appendTo(path string, text []byte) (err error) {
 
 // printOnCI prints text on stdout. In GitHub Actions no part of the text can be a workflow
 // command, and behind it what blocks is annotated, on stdout as GitHub documents it.
-// Set is the folder of the set in the repository, empty where it is not known.
-func printOnCI(c *cli.Context, found *analysis.Night, set string, write func(io.Writer) error) error {
+func printOnCI(c *cli.Context, found *analysis.Night, write func(io.Writer) error) error {
 	if os.Getenv(actionsVariable) != "true" {
 		return write(c.App.Writer)
 	}
@@ -81,7 +81,7 @@ func printOnCI(c *cli.Context, found *analysis.Night, set string, write func(io.
 	if err := text.Flush(); err != nil {
 		return err
 	}
-	return report.Annotations(c.App.Writer, found.Report, fixtureFile(found, set))
+	return report.Annotations(c.App.Writer, found.Report, fixtureFile(found, setInRepository(c, found.Record)))
 }
 
 // quietOnCI keeps text on stderr, which GitHub Actions reads as it reads stdout, from being a
@@ -94,9 +94,30 @@ func quietOnCI(stderr io.Writer) (io.Writer, func() error) {
 	return filter, filter.Flush
 }
 
+// setInRepository is the folder of a run's set: that of --set, else the config's if the run
+// was of a set of that name; empty for the set that ships with the program, which is in no
+// repository but its own.
+func setInRepository(c *cli.Context, record *replay.Record) string {
+	if dir := c.String("set"); dir != "" {
+		return dir
+	}
+	cfg, err := loadConfig(c.String("config"))
+	if err != nil || cfg.Set == "" {
+		return "" // a report needs no config
+	}
+	dir := cfg.path(cfg.Set)
+	if filepath.Base(dir) != record.Run.Plan.Lineage.SetName {
+		return ""
+	}
+	return dir
+}
+
 // fixtureFile gives the file of a fixture by its conversation, from the root of the
-// workspace where it lies there.
+// workspace where it lies there; none where the set's folder is not known.
 func fixtureFile(found *analysis.Night, set string) func(string) string {
+	if set == "" {
+		return func(string) string { return "" }
+	}
 	paths := map[string]string{}
 	for _, f := range found.Record.Fixtures {
 		if f.Path != "" {
@@ -117,13 +138,4 @@ func inWorkspace(path string) string {
 		return filepath.ToSlash(path)
 	}
 	return filepath.ToSlash(relative)
-}
-
-// setFolder is the folder of the night's set, empty for the one that ships with the
-// program.
-func (n *night) setFolder() string {
-	if n.set == nil || n.set.Name == shippedSet {
-		return ""
-	}
-	return n.set.Name
 }

@@ -46,6 +46,14 @@ func namesOut(args []string) bool {
 	return false
 }
 
+// shellPath writes a path as one word of a POSIX shell that no command takes for a flag.
+func shellPath(path string) string {
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	return shellWord(path)
+}
+
 // shellWord writes a text as one word of a POSIX shell.
 func shellWord(text string) string {
 	plain := func(r rune) bool {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"regexp"
 	"slices"
@@ -54,4 +55,41 @@ func checkExample(t *testing.T, where, example string, commands []*cli.Command) 
 			t.Errorf("%s --help: no flag %s in %q", where, word, example)
 		}
 	}
+}
+
+// TestHelpAnywhere: every command prints its help wherever --help, -h or the word help
+// stands.
+func TestHelpAnywhere(t *testing.T) {
+	help := func(t *testing.T, args ...string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), append([]string{"doubletake"}, args...), &out, &errs); code != exitOK || errs.Len() > 0 {
+			t.Errorf("%q: exit %d, stderr %q", args, code, errs.String())
+		}
+		return out.String()
+	}
+	var walk func(path []string, commands []*cli.Command)
+	walk = func(path []string, commands []*cli.Command) {
+		for _, command := range commands {
+			name := append(slices.Clone(path), command.Name)
+			group := len(command.Subcommands) > 0
+			want := help(t, append(slices.Clone(name), "--help")...)
+			if !strings.Contains(want, "doubletake "+strings.Join(name, " ")+" - ") {
+				t.Fatalf("%q --help prints %.80q", name, want)
+			}
+			ways := [][]string{append([]string{"help"}, name...), append([]string{"--help"}, name...), append([]string{"-h"}, name...)}
+			if !group || command.ArgsUsage != "" {
+				for _, rest := range [][]string{{"x", "--help"}, {"--help", "x"}, {"x", "y", "-h"}, {"x", "--help", "y"}} {
+					ways = append(ways, append(slices.Clone(name), rest...))
+				}
+			}
+			for _, way := range ways {
+				if got := help(t, way...); got != want {
+					t.Errorf("%q prints %.80q", way, got)
+				}
+			}
+			walk(name, command.Subcommands)
+		}
+	}
+	walk(nil, newApp(io.Discard, io.Discard).Commands)
 }

@@ -21,8 +21,9 @@ func historyCommand() *cli.Command {
 		ArgsUsage: "[DIR]",
 		Description: `Reads every run directory below DIR (default: runs) and prints a row a night: verdict,
 losses, gains, noise floor, contradictions, cost, requests, fixtures in quarantine, and the
-disagreements that are new or vanished since the night before. Nights of different lineages
-are never put together; what differs is said. Gates nothing: the exit code is 0.
+disagreements that are new or vanished since their pair last had an outcome: what a night
+did not play, or could not score, is neither. Nights of different lineages are never put
+together; what differs is said. Gates nothing: the exit code is 0.
 
 A night's findings are those of its report.json, where that is of the run as it lies there;
 --recompute finds them all anew from what was recorded. A run that cannot be read is named

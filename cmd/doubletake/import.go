@@ -97,7 +97,11 @@ func runImport(c *cli.Context) error {
 		err = printRedacted(c.App.Writer, redactor.Counts())
 	}
 	if err == nil && summary.Recordings == 0 {
-		err = usageError("nothing was imported")
+		why := ""
+		if len(summary.Files) == 0 {
+			why = ": no file lies in " + strings.Join(c.Args().Slice(), ", ")
+		}
+		err = usageError("nothing was imported%s", why)
 	}
 	return err
 }
@@ -175,7 +179,7 @@ func draft(out io.Writer, dir string, summary recording.Summary, all bool) error
 		return err
 	}
 	if !mine {
-		fmt.Fprintf(out, "%s drafted; %s has a manifest of yours: bump its version with doubletake fixtures hash --set %s --bump VERSION\n", report.Plural(made, "fixture"), dir, dir)
+		fmt.Fprintf(out, "%s drafted; %s has a manifest of yours: bump its version with doubletake fixtures hash --set %s --bump VERSION\n", report.Plural(made, "fixture"), dir, shellPath(dir))
 		return nil
 	}
 	set, manifest, err := fixtures.WriteManifest(dir, "")

@@ -24,7 +24,8 @@ func initCommand() *cli.Command {
 		Name:      "init",
 		Usage:     "write a suite into a folder: config, a first fixture, a compactor that works, a CI workflow",
 		ArgsUsage: "[DIR]",
-		Description: `Writes into DIR, or here, and overwrites nothing. With --from the fixture is cut from a
+		Description: `Writes into DIR, or here, and overwrites nothing. The workflow goes to the root of the git
+repository that DIR lies in: GitHub reads none elsewhere. With --from the fixture is cut from a
 session file of your agent, of any format that import reads: what seems to bind later turns
 is put before you, at most ten times, yes or no. --yes asks nothing and takes what scores
 highest as proposals, which the fixture says; so does an input that ends before the first
@@ -64,6 +65,9 @@ type suite struct {
 	said []string // what there is to say about them
 	kept []string // files that were there
 	next []string // what to do before long, beside the next command
+	// workflowAt is the workflow's file, and below where the suite lies below the root of
+	// its repository, with slashes; empty where it is the root, or in no repository.
+	workflowAt, below string
 }
 
 func runInit(c *cli.Context) error {
@@ -132,15 +136,17 @@ func (s *suite) write() error {
 	for _, copied := range []struct {
 		from, to string
 		mode     fs.FileMode
-	}{{"compact.py", "compact.py", 0o755}, {"compact.sh", "compact.sh", 0o755}, {"workflow.yml", workflowFile, 0o644}, {"gitignore", gitignoreFile, 0o644}} {
+	}{{"compact.py", "compact.py", 0o755}, {"compact.sh", "compact.sh", 0o755}, {"gitignore", gitignoreFile, 0o644}} {
 		data, err := starter.Read(copied.from)
 		if err == nil {
-			data = bytes.ReplaceAll(data, []byte("@VERSION@"), []byte(version))
 			err = s.file(copied.to, data, copied.mode)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	if err := s.workflow(); err != nil {
+		return err
 	}
 	config, err := s.config()
 	if err != nil {
@@ -154,9 +160,13 @@ func (s *suite) write() error {
 
 func (s *suite) path(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
 
-// file writes a file, unless there is one.
+// file writes a file of the suite, unless there is one.
 func (s *suite) file(name string, data []byte, mode fs.FileMode) error {
-	path := s.path(name)
+	return s.fileAt(s.path(name), data, mode)
+}
+
+// fileAt writes a file, unless there is one.
+func (s *suite) fileAt(path string, data []byte, mode fs.FileMode) error {
 	if err := s.folder(filepath.Dir(path)); err != nil {
 		return err
 	}
@@ -272,6 +282,9 @@ func (s *suite) print() error {
 		if filepath.Base(path) == gitignoreFile {
 			fmt.Fprint(out, "; it should have the lines /runs/, /.doubletake/cache/ and .env, and a line for each folder that --out names")
 		}
+		if path == s.workflowAt && s.below != "" {
+			fmt.Fprintf(out, "; for this suite it needs a job with working-directory: %s", s.below)
+		}
 		fmt.Fprintln(out)
 	}
 	for _, text := range s.said {
@@ -282,7 +295,7 @@ func (s *suite) print() error {
 	}
 	into := ""
 	if s.dir != "." {
-		into = "cd " + shellWord(s.dir) + " && "
+		into = "cd " + shellPath(s.dir) + " && "
 	}
 	_, err := fmt.Fprintf(out, "next: %sdoubletake nightly\n", into)
 	return err

@@ -104,7 +104,9 @@ func (s *suite) imported(file string) (*fixtures.Recording, error) {
 	var why []string
 	for i := range summary.Files {
 		f := &summary.Files[i]
-		if text := f.Skipped + f.Error; text != "" {
+		if text := f.Skipped + f.Error; text != "" && f.File == file {
+			why = append(why, text)
+		} else if text != "" {
 			why = append(why, f.File+": "+text)
 		}
 		for k := range f.Recordings {
@@ -112,6 +114,9 @@ func (s *suite) imported(file string) (*fixtures.Recording, error) {
 				longest = w
 			}
 		}
+	}
+	if len(summary.Files) == 0 {
+		return nil, usageError("no conversation was read from %s: no file lies there", file)
 	}
 	if longest == nil {
 		return nil, usageError("no conversation was read from %s: %s", file, strings.Join(why, "; "))
@@ -296,7 +301,7 @@ func (s *suite) items(base *fixtures.Fixture, rec *fixtures.Recording) (*fixture
 	f := session.Fixture(*base)
 	f.Title = ""
 	s.said = append(s.said, fmt.Sprintf("%s and %s, each confirmed by you", report.Plural(len(f.MustSurvive), "item"), report.Plural(len(f.Checks), "check")))
-	s.next = append(s.next, fmt.Sprintf("doubletake fixtures annotate %s   # goes on with what else was found", shellWord(path)))
+	s.next = append(s.next, fmt.Sprintf("doubletake fixtures annotate %s   # goes on with what else was found", shellPath(path)))
 	return f, nil
 }
 
@@ -372,10 +377,10 @@ func (s *suite) proposed(base *fixtures.Fixture, rec *fixtures.Recording, propos
 	}
 	if len(note.Items) == 0 {
 		s.said = append(s.said, "nothing was found that binds later turns: without items a night only asks whether the agent goes on as it does with the whole context")
-		s.next = append(s.next, fmt.Sprintf("add must_survive items to %s by hand, or take a session with more instructions in it", shellWord(s.path(starterSet+"/"+base.ConversationID+".json"))))
+		s.next = append(s.next, fmt.Sprintf("add must_survive items to %s by hand, or take a session with more instructions in it", shellPath(s.path(starterSet+"/"+base.ConversationID+".json"))))
 		return f, nil
 	}
 	s.said = append(s.said, fmt.Sprintf("items %d: all are proposals, which nobody has confirmed", len(note.Items)))
-	s.next = append(s.next, fmt.Sprintf("doubletake fixtures annotate %s   # confirm or reject them", shellWord(path)))
+	s.next = append(s.next, fmt.Sprintf("doubletake fixtures annotate %s   # confirm or reject them", shellPath(path)))
 	return f, nil
 }

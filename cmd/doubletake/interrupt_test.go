@@ -245,6 +245,14 @@ func TestShellWord(t *testing.T) {
 	}
 }
 
+func TestShellPath(t *testing.T) {
+	for path, want := range map[string]string{"night": "night", "-n": "./-n", "--out": "./--out", "-a b": "'./-a b'", "./-n": "./-n", "": "''"} {
+		if got := shellPath(path); got != want {
+			t.Errorf("%q: %s, want %s", path, got, want)
+		}
+	}
+}
+
 func TestNamesOut(t *testing.T) {
 	for line, want := range map[string]bool{
 		"nightly": false, "nightly --out x": true, "nightly -out x": true, "nightly --out=x": true, "nightly --output x": false,

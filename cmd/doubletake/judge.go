@@ -28,6 +28,7 @@ func judgeCommand() *cli.Command {
 		ArgsUsage: "RUN",
 		Description: `What the judges before said stays in the journals; the report follows the last judge. The
 judge "coverage" asks no model: it goes by the coverage of words, and sees no contradiction.
+Where the embedded provider judged before, a real model goes with --base-url or --provider.
 The limits, prices and cache of the config hold as in a night, and its judge's quirks where
 --model is that judge. After an interrupt or a limit the same command goes on.
 
@@ -39,7 +40,7 @@ The limits, prices and cache of the config hold as in a night, and its judge's q
 			stringFlag("model", "the judge's model, by `NAME`"),
 			stringFlag("base-url", "the endpoint, a `URL`; default: the run's own"),
 			stringFlag("provider", "openai, or anthropic for its Messages API; `NAME`, default: the run's own"),
-			&cli.IntFlag{Name: "concurrency", Aliases: []string{"j"}, Usage: "ask `N` questions at once", DefaultText: "8", EnvVars: twin("concurrency")},
+			concurrencyFlag("ask `N` questions at once", "8"),
 			&cli.IntFlag{Name: "controls", Usage: "plant `N` controls of each kind", DefaultText: strconv.Itoa(defaultControls), EnvVars: twin("controls")},
 			stringFlag("cache", "answers: off, read, write or only; `MODE`, default write"),
 			stringFlag("cache-dir", "where answers are stored, a `DIR`; default: the user's cache folder"),
@@ -196,6 +197,9 @@ func judgeEndpoint(c *cli.Context, record *replay.Record) (model.Endpoint, func(
 			return endpoint, nothing, usageError("the model %s would be asked through Chat Completions at %s; add --provider %s", c.String("model"), endpoint.BaseURL, providerAnthropic)
 		}
 		return endpoint, nothing, nil
+	}
+	if name := c.String("model"); !offlineName(name) {
+		return endpoint, nothing, usageError("--model: %s, and the run was judged by the embedded provider, which would answer in its name; add --base-url URL or --provider NAME, or judge with --model %s or %s", name, offlineJudge, replay.CoverageJudge)
 	}
 	known := map[string]*fixtures.Fixture{}
 	for _, f := range record.Fixtures {

@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/doubletake-dev/doubletake/analysis/report"
-	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay"
 )
 
@@ -70,8 +69,5 @@ func runMerge(c *cli.Context) error {
 		}
 	}
 	n := &night{cli: c}
-	if set := c.String("set"); set != "" {
-		n.set = &fixtures.Set{Name: set}
-	}
 	return unwritten(c, dir, n.finish(dir))
 }

@@ -38,7 +38,7 @@ Harmless rewrites: ` + kindNames(mutant.Rewrites()) + `.
    doubletake fixtures mutate --sample 100 --seed 3 --out mutants --json > mutants.json
    doubletake fixtures mutate --report mutants`,
 		Flags: []cli.Flag{
-			stringFlag("config", "read the config `FILE`; default: ./"+configFile+" if there is one", "c"),
+			configFlag(),
 			setFlag(),
 			stringFlag("compactor", "the good compactor: a `NAME` of the config, a built-in one, or a command; default: "+compact.NameLedger),
 			listFlag("kind", "make only mutants or rewrites of the kind `K` (repeatable)"),
@@ -47,10 +47,10 @@ Harmless rewrites: ` + kindNames(mutant.Rewrites()) + `.
 			&cli.IntFlag{Name: "seed", Usage: "the seed `N` of the sample and of every request", DefaultText: "7", EnvVars: twin("seed")},
 			stringFlag("out", "the run directory, a `DIR`; the same command goes on with what lies there; default: runs/<time>-<id>"),
 			stringFlag("report", "print the run in `DIR` again, and play nothing"),
-			stringFlag("base-url", "the OpenAI-compatible endpoint, a `URL` that ends in /v1; default: OPENAI_BASE_URL, else the embedded offline provider"),
+			baseURLFlag(),
 			stringFlag("model", "the agent's model, by `NAME`"),
 			stringFlag("judge-model", "the judge's model, by `NAME`; default: the agent's"),
-			&cli.IntFlag{Name: "concurrency", Aliases: []string{"j"}, Usage: "play `N` episodes at once", DefaultText: "8", EnvVars: twin("concurrency")},
+			concurrencyFlag("play `N` episodes at once", "8"),
 			stringFlag("cache", "answers: off, read, write or only (never ask the provider); `MODE`, default write"),
 			stringFlag("cache-dir", "where answers are stored, a `DIR`; default: the user's cache folder"),
 			allowExecFlag(),
@@ -101,7 +101,7 @@ func runMutation(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.Int("sample") < 0 {
+	if c.IsSet("sample") && c.Int("sample") < 1 {
 		return usageError("--sample: %d; want a number from 1", c.Int("sample"))
 	}
 	n := &night{command: replay.MutateCommand, cli: c}

@@ -183,7 +183,9 @@ func (n *night) load() (err error) {
 	go func() { _, _ = model.NewCounter(cmp.Or(n.cli.String("model"), n.config.Agent.Model)) }()
 	dir := n.cli.String("set")
 	if dir == "" {
-		dir = n.config.path(n.config.Set)
+		if dir, err = n.config.setFolder(); err != nil {
+			return err
+		}
 	}
 	if n.set, err = loadSet(dir); err != nil {
 		return err
@@ -272,15 +274,21 @@ func (n *night) connect(ctx context.Context) error {
 			return err
 		}
 		n.close = append(n.close, server.Close)
+		// A base URL in the environment alone does not turn the offline default into a
+		// paid one; with a model named it says where.
+		if os.Getenv("OPENAI_BASE_URL") != "" && !n.player {
+			fmt.Fprintf(c.App.ErrWriter, "OPENAI_BASE_URL is set and no model is named: the embedded offline provider answers; --model NAME, or agent.model in %s, asks there\n", configFile)
+		}
 		endpoint = model.Endpoint{BaseURL: server.URL(), Identity: replay.OfflineIdentity + string(library.Digest()), Untimed: true}
 		n.settings.Model = offlineAgent
 		n.judgeAs = cmp.Or(n.judgeAs, offlineJudge)
+		if err := n.offlineNames(); err != nil {
+			return err
+		}
 	}
 	if n.settings.Model == "" {
 		return usageError("no model: name the agent's with --model or agent.model in the config")
 	}
-	// A base URL in the environment alone does not turn the offline default into a
-	// paid one; with a model named it says where.
 	n.judgeAs = cmp.Or(n.judgeAs, n.settings.Model)
 	agentEndpoint, judgeEndpoint := endpoint, endpoint
 	if !n.offline {
@@ -349,7 +357,7 @@ func (n *night) opener(counted, dir string, mode model.CacheMode) (func(model.En
 			return nil, err
 		}
 		n.sayLearnt(client)
-		paid := model.NewBudgeted(model.NewLimited(client, limit(at), n.counter), n.budget, n.config.Prices)
+		paid := model.NewBudgeted(model.NewLimited(client, limit(at), n.counter), n.budget, n.config.prices())
 		paid.Free = strings.HasPrefix(at.Identity, replay.OfflineIdentity)
 		cached, err := n.openCached(paid, client.Identity(), dir, mode)
 		if err != nil {
@@ -384,7 +392,7 @@ func (n *night) pricesOf(names ...string) error {
 		return nil
 	}
 	for _, name := range names {
-		if _, ok := n.config.Prices[name]; !ok {
+		if _, known := n.config.price(name); !known {
 			return n.config.wrongSince(about(usageError("limits.max_cost_usd is set, and prices has no entry for the model %s; add prices: {%s: {input: USD, output: USD}}, per million tokens", name, name), "limits", "max_cost_usd"))
 		}
 	}
@@ -425,7 +433,7 @@ func (n *night) addArms(roles []role) error {
 			return n.config.wrongSince(n.namedFor(r, err))
 		}
 		if own > 0 && trigger > 0 && own != trigger {
-			return usageError("the compactors have triggers %v and %v; the arms of a pair must be compacted at the same turns, so give them one", trigger, own)
+			return n.config.wrongSince(about(usageError("the compactors have triggers %v and %v; the arms of a pair must be compacted at the same turns, so give them one", trigger, own), "compactors", r.compactor, "trigger"))
 		}
 		trigger = max(trigger, own)
 		arm := replay.Arm{Name: r.compactor, Kind: replay.CompactorArm, Compactor: compactor}
@@ -496,7 +504,11 @@ func (n *night) makeCompactor(name string) (replay.Compactor, float64, error) {
 			}
 			return made, 0, nil
 		}
-		if command := strings.Fields(name); len(command) > 1 || strings.ContainsRune(name, '/') {
+		if isCommand(name) {
+			command, err := commandWords(name)
+			if err != nil {
+				return nil, 0, err
+			}
 			made, err := compact.NewExec(compact.ExecOptions{Command: command, Counter: n.counter})
 			return made, 0, err
 		}
@@ -506,9 +518,12 @@ func (n *night) makeCompactor(name string) (replay.Compactor, float64, error) {
 	if c.Use == "" {
 		made, err := n.foreign(name, c)
 		if err != nil {
-			return nil, 0, about(fmt.Errorf("compactors.%s: %w", name, err), "compactors", name)
+			return nil, 0, about(fmt.Errorf("compactors.%s: %w", name, err), "compactors", name, c.kind())
 		}
 		return made, c.Trigger, nil
+	}
+	if n.offline && c.Model != "" && !offlineName(c.Model) {
+		return nil, 0, about(usageError("compactors.%s.model: %s, and no agent's model; %s", name, c.Model, offlineInstead), "compactors", name, "model")
 	}
 	options.Keep, options.ModelName = int(c.Keep), cmp.Or(c.Model, n.settings.Model)
 	options.ToolUses, options.ClearAtLeast = int(c.ToolUses), int(c.ClearAtLeast)
@@ -525,6 +540,19 @@ func (n *night) makeCompactor(name string) (replay.Compactor, float64, error) {
 		return nil, 0, about(fmt.Errorf("compactors.%s: %w", name, err), "compactors", name, "use")
 	}
 	return made, c.Trigger, nil
+}
+
+// kind is the key that says what kind of compactor it is, where it is no built-in one.
+func (c compactorConfig) kind() string {
+	switch {
+	case c.Preset != "":
+		return "preset"
+	case c.HTTP != "":
+		return "http"
+	case c.File != "":
+		return "file"
+	}
+	return "exec"
 }
 
 // foreign makes the compactor of the config that isn't a built-in one.
@@ -565,17 +593,25 @@ func (n *night) recall(folder *replay.Folder, plan replay.Plan) error {
 	return nil
 }
 
-// open makes or reopens the run directory.
-func (n *night) open() (*replay.Folder, error) {
+// plan is what is to be played, and by what it is judged.
+func (n *night) plan() (replay.Plan, error) {
 	settings, err := json.Marshal(n.verdict)
 	if err != nil {
-		return nil, err
+		return replay.Plan{}, err
 	}
 	part := fixtures.Set{Fixtures: n.fixtures}
-	plan := replay.Plan{
+	return replay.Plan{
 		Command: n.command, Lineage: n.lineage, Settings: n.settings, Arms: n.infos,
 		Fixtures: len(n.fixtures), Items: part.Items(), Decisions: part.Decisions(), Analysis: settings,
 		Replicates: n.replicates, Quarantined: n.quarantined, Shard: n.shard,
+	}, nil
+}
+
+// open makes or reopens the run directory.
+func (n *night) open() (*replay.Folder, error) {
+	plan, err := n.plan()
+	if err != nil {
+		return nil, err
 	}
 	now := time.Now()
 	dir := n.cli.String("out")
@@ -671,7 +707,7 @@ func (n *night) report(dir string) (*analysis.Night, error) {
 	if n.cli.Bool("json") {
 		err = report.JSON(n.cli.App.Writer, found.Report)
 	} else {
-		err = printOnCI(n.cli, found, n.setFolder(), func(out io.Writer) error { return report.Text(out, found.Report, terminalStyle(n.cli)) })
+		err = printOnCI(n.cli, found, func(out io.Writer) error { return report.Text(out, found.Report, terminalStyle(n.cli)) })
 		fmt.Fprintf(n.cli.App.ErrWriter, "\nrun directory: %s\n", dir)
 		if n.offline && !found.Report.Judge.Trusted && found.Report.Judge.Accuracy != nil {
 			fmt.Fprintf(n.cli.App.ErrWriter, "the embedded judge goes by words alone and cannot read these conversations well enough: name a model (agent.model and judge.model in %s)\n", configFile)
@@ -680,7 +716,7 @@ func (n *night) report(dir string) (*analysis.Night, error) {
 		if len(found.Queue) == 0 {
 			next = "report" // nothing is to be decided
 		}
-		fmt.Fprintf(n.cli.App.ErrWriter, "next: doubletake %s %s\n", next, shellWord(dir))
+		fmt.Fprintf(n.cli.App.ErrWriter, "next: doubletake %s %s\n", next, shellPath(dir))
 	}
 	return found, err
 }

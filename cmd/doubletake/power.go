@@ -21,7 +21,7 @@ func powerCommand() *cli.Command {
 		Usage: "say what a set of this size can and can't see",
 		Description: `Exact enumeration, for the gate's test and the non-inferiority test. It is about the plan:
 never feed it with the rates of a run. Without --fixtures it is about the set: that of
---set, else of ./doubletake.yaml, else the one that ships with the program.
+--set, else of the config, else the one that ships with the program.
 
    doubletake power
    doubletake power --fixtures 200 --loss 0.05 --gain 0.01 --plot power.svg
@@ -34,7 +34,7 @@ never feed it with the rates of a run. Without --fixtures it is about the set: t
 			&cli.Float64Flag{Name: "margin", Usage: "the largest tolerable difference, a `SHARE`", Value: 0.05, EnvVars: twin("margin")},
 			alphaFlag(),
 			&cli.Float64Flag{Name: "power", Usage: "the wanted probability of finding what is there, a `SHARE`", Value: 0.8, EnvVars: twin("power")},
-			setFlag(),
+			configFlag(), setFlag(),
 			stringFlag("plot", "also draw power over loss rate into `FILE`, by its extension .svg or .png"),
 			stringFlag("theme", "draw the plot for a `BACKGROUND` that is light or dark; default: light"),
 			jsonFlag(),
@@ -105,15 +105,7 @@ func findPlan(c *cli.Context) (*plan, error) {
 		p.Fixtures, p.Groups, p.about = c.Int("fixtures"), c.Int("groups"), "--fixtures"
 		return p, nil
 	}
-	dir := c.String("set")
-	if dir == "" {
-		config, err := loadConfig("")
-		if err != nil {
-			return nil, err
-		}
-		dir = config.path(config.Set)
-	}
-	set, err := loadSet(dir)
+	set, err := setOf(c)
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,10 @@ func (n *night) preset(name string, c compactorConfig) (replay.Compactor, error)
 		Tries: uint(n.config.Limits.Tries), Name: name, Counter: n.counter, Cost: n.cost, Answers: n.answers,
 	}
 	if c.Preset == compact.PresetOpenAI {
-		options.Key, options.Native = os.Getenv("OPENAI_API_KEY"), n.endpoint.Responses
+		if !n.endpoint.Responses {
+			return nil, usageError("preset %s: what it makes only the provider can read, and the agent is asked by Chat Completions, which cannot carry it; name agent.model and set agent.api: %s", c.Preset, apiResponses)
+		}
+		options.Key, options.Native = os.Getenv("OPENAI_API_KEY"), true
 		options.Model = cmp.Or(c.Model, n.settings.Model)
 		return compact.NewOpenAICompact(options)
 	}
@@ -115,7 +118,7 @@ func (n *night) cost(name string, usage replay.Usage, stored bool) *float64 {
 	if !stored {
 		n.budget.SpendTokens(usage.Total())
 	}
-	price, known := n.config.Prices[name]
+	price, known := n.config.price(name)
 	if !known {
 		return nil
 	}

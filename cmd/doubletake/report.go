@@ -92,7 +92,7 @@ func runReport(c *cli.Context) error {
 	switch {
 	case printed == nil:
 	case printed.name == textFormat:
-		err = printOnCI(c, found, c.String("set"), func(out io.Writer) error { return printed.write(out, found, terminalStyle(c)) })
+		err = printOnCI(c, found, func(out io.Writer) error { return printed.write(out, found, terminalStyle(c)) })
 	default:
 		err = printed.write(c.App.Writer, found, terminalStyle(c))
 	}

@@ -80,7 +80,7 @@ func outputFlag() cli.Flag {
 }
 
 func setFolderFlag() cli.Flag {
-	return stringFlag("set", "the set's `DIR` in the repository, for the places of annotations in GitHub Actions")
+	return stringFlag("set", "the set's `DIR` in the repository, for the places of annotations in GitHub Actions; default: the config's, if the run was of it")
 }
 
 // folders are those of the outputs that name folders.

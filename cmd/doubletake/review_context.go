@@ -35,7 +35,7 @@ func (s *shownPair) contexts() error {
 		}
 	}
 	if second := s.entry.Second.Context; second != "" {
-		s.line(2, "contexts: %s, %s (doubletake explain %s --context HASH)", cmp.Or(string(s.entry.First.Context), "(accepted trace)"), second, s.record.Dir)
+		s.line(2, "contexts: %s, %s (doubletake explain %s --context HASH)", cmp.Or(string(s.entry.First.Context), "(accepted trace)"), second, shellPath(s.record.Dir))
 	}
 	return nil
 }

@@ -148,9 +148,9 @@ func rulingOf(word string, swapped, open, seen bool) (pairing.Ruling, error) {
 	all := append(blindRulings(), string(pairing.CandidateWorse), string(pairing.CandidateBetter), "remembered")
 	if !slices.Contains(all, word) {
 		if like := nearest(word, all); like != "" {
-			return "", usageError("ruling %q: did you mean %s?", word, like)
+			return "", usageError("ruling %.40q: did you mean %s?", word, like)
 		}
-		return "", usageError("ruling %q: want one of %s", word, strings.Join(all, ", "))
+		return "", usageError("ruling %.40q: want one of %s", word, strings.Join(all, ", "))
 	}
 	return pairing.Ruling(word), nil
 }

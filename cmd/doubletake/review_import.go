@@ -93,6 +93,6 @@ func importLabels(c *cli.Context) (err error) {
 	if c.Bool("json") {
 		return printJSONLines(c.App.Writer, []importedLabels{{people, len(batch.Ratings) - people}})
 	}
-	_, err = fmt.Fprintf(c.App.Writer, "%s of people, %d of judges (doubletake review labels %s)\n", report.Plural(people, "rating"), len(batch.Ratings)-people, c.Args().First())
+	_, err = fmt.Fprintf(c.App.Writer, "%s of people, %d of judges (doubletake review labels %s)\n", report.Plural(people, "rating"), len(batch.Ratings)-people, shellPath(c.Args().First()))
 	return err
 }

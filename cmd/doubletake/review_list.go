@@ -46,7 +46,7 @@ func loadReview(dir string) (*reviewed, error) {
 	}
 	r := &reviewed{dir: dir, record: record}
 	if r.queue, err = pairing.ReadQueue(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, usageError("the run in %s has no queue yet: doubletake report %s says how far it is", dir, dir)
+		return nil, usageError("the run in %s has no queue yet: doubletake report %s says how far it is", dir, shellPath(dir))
 	} else if errors.Is(err, pairing.ErrQueueUnsealed) {
 		// Of an earlier version: what the run says is found anew.
 		found, err := analysis.AnalyseWith(record, analysis.Options{})
@@ -135,10 +135,10 @@ func (r *reviewed) seen(by, pair string) bool {
 func (r *reviewed) find(pair string) (int, error) {
 	i, err := pairing.FindPair(r.record.Run.ID, r.queue, pair)
 	if errors.Is(err, pairing.ErrNoPair) {
-		return 0, usageError("no pair %q in the queue of %s (doubletake review list %s)", pair, r.dir, r.dir)
+		return 0, usageError("no pair %.60q in the queue of %s (doubletake review list %s)", pair, r.dir, shellPath(r.dir))
 	}
 	if err != nil {
-		return 0, usageError("%w (doubletake review list %s)", err, r.dir)
+		return 0, usageError("%w (doubletake review list %s)", err, shellPath(r.dir))
 	}
 	return i, nil
 }
@@ -478,7 +478,7 @@ func (r *reviewed) filter(c *cli.Context, reviewer string) (func(i int) bool, er
 			return nil, err
 		}
 		if !slices.ContainsFunc(assignment.Reviewers, isThem) {
-			return nil, usageError("nothing is assigned to %q: the queue is shared out among %s (doubletake review assign)", as, strings.Join(assignment.Reviewers, ", "))
+			return nil, usageError("nothing is assigned to %.40q: the queue is shared out among %s (doubletake review assign)", as, strings.Join(assignment.Reviewers, ", "))
 		}
 		mine = assignment.Of(r.pairs())
 	}

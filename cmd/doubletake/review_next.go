@@ -65,7 +65,7 @@ func (r *reviewed) next(c *cli.Context) error {
 	}
 	i := pairing.Next(r.standings, assigned, reviewer, from, func(i int) bool { return i != from-1 && keep(i) })
 	if i < 0 {
-		fmt.Fprintf(c.App.ErrWriter, "nothing is left for %s to decide (doubletake review stats %s)\n", report.Clean(reviewer), r.dir)
+		fmt.Fprintf(c.App.ErrWriter, "nothing is left for %s to decide (doubletake review stats %s)\n", report.Clean(reviewer), report.Clean(shellPath(r.dir)))
 		return nil
 	}
 	if names := assigned[r.queue[i].ID]; len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return pairing.SameReviewer(name, reviewer) }) {

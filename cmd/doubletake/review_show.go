@@ -267,7 +267,7 @@ func (s *shownPair) decide(ruling string) {
 	if s.named {
 		pair = report.Clean(s.entry.ID)
 	}
-	fmt.Fprintf(s.out, "  doubletake review decide %s %s %s\n", report.Clean(s.dir), pair, ruling)
+	fmt.Fprintf(s.out, "  doubletake review decide %s %s %s\n", report.Clean(shellPath(s.dir)), pair, ruling)
 }
 
 // shownStanding is how the pair stands without what others ruled, where the reviewer has

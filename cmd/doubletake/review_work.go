@@ -24,7 +24,7 @@ import (
 // quarantined. Each changes one fixture of a set and says that its version must be bumped.
 
 func ownSetFlag() cli.Flag {
-	return stringFlag("set", "the set `DIR` that holds the fixture")
+	return stringFlag("set", "the set `DIR` that holds the fixture; default: the config's")
 }
 
 // work is one change of a fixture.
@@ -42,11 +42,14 @@ func openWork(c *cli.Context) (*work, error) {
 	if c.NArg() != 2 {
 		return nil, usageError("%s wants a run directory and a pair, have %s", c.Command.Name, report.Plural(c.NArg(), "argument"))
 	}
-	w := &work{dir: c.String("set")}
-	if w.dir == "" {
-		return nil, usageError("--set names the set that holds the fixture; the set that ships with the program can't be changed")
-	}
+	w := &work{}
 	var err error
+	if w.dir, err = setFolder(c); err != nil {
+		return nil, err
+	}
+	if w.dir == "" {
+		return nil, usageError("--set, or set in %s, names the set that holds the fixture; the set that ships with the program can't be changed", configFile)
+	}
 	if w.review, err = loadReview(c.Args().First()); err != nil {
 		return nil, err
 	}
@@ -126,7 +129,7 @@ func (w *work) save(c *cli.Context) error {
 	}
 	out := report.Printable(c.App.Writer)
 	fmt.Fprintf(out, "%s", diff.Diff("a/"+name, plain, "b/"+name, after))
-	fmt.Fprintf(c.App.ErrWriter, "next: doubletake fixtures hash --set %s --bump VERSION\n", w.dir)
+	fmt.Fprintf(c.App.ErrWriter, "next: doubletake fixtures hash --set %s --bump VERSION\n", shellPath(w.dir))
 	return nil
 }
 
@@ -138,9 +141,9 @@ func reviewAccept() *cli.Command {
 		Description: `The episode must pass the fixture's own checks. The trace is written beside the fixture
 with its digest, by whom and when; the set's version must be bumped afterwards.
 
-   doubletake review accept night hedge-hardened --arm reference --set fixtures/mine --by maria`,
+   doubletake review accept night hedge-hardened --arm reference --by maria`,
 		Flags: []cli.Flag{
-			ownSetFlag(), byFlag(),
+			configFlag(), ownSetFlag(), byFlag(),
 			stringFlag("arm", "whose episode, by the `NAME` of the arm; default: the first of the pair"),
 			stringFlag("on", "the `DATE` of acceptance, as in 2026-11-30; default: today"),
 		},
@@ -163,7 +166,7 @@ func (w *work) accept(c *cli.Context) error {
 		}
 	}
 	if side == nil {
-		return usageError("--arm %q: the pair has %s and %s", arm, w.entry.First.Arm, w.entry.Second.Arm)
+		return usageError("--arm %.60q: the pair has %s and %s", arm, w.entry.First.Arm, w.entry.Second.Arm)
 	}
 	if side.Outcome.Answer != fixtures.Pass {
 		return usageError("under %s the episode does not pass the fixture's checks (%s): an accepted trace must", arm, side.Outcome.Answer)
@@ -200,7 +203,7 @@ func dateOf(text string) (string, error) {
 		return time.Now().Format(time.DateOnly), nil
 	}
 	if _, err := time.Parse(time.DateOnly, text); err != nil {
-		return "", usageError("%q: want a date such as 2026-11-30", text)
+		return "", usageError("%.40q: want a date such as 2026-11-30", text)
 	}
 	return text, nil
 }
@@ -214,7 +217,7 @@ func reviewQuarantine() *cli.Command {
 report while it is kept out, and plays again from the day after.
 
    doubletake review quarantine night hedge-hardened --reason "k2 refuses a fair paraphrase" --until 2026-12-31 --set fixtures/mine`,
-		Flags: []cli.Flag{ownSetFlag(), byFlag(), stringFlag("reason", "`WHY`"), stringFlag("until", "the last `DATE`, as in 2026-12-31")},
+		Flags: []cli.Flag{configFlag(), ownSetFlag(), byFlag(), stringFlag("reason", "`WHY`"), stringFlag("until", "the last `DATE`, as in 2026-12-31")},
 		Action: func(c *cli.Context) error {
 			if c.String("reason") == "" || c.String("until") == "" {
 				return usageError("quarantine wants --reason and --until")
@@ -247,7 +250,7 @@ func reviewCorrect() *cli.Command {
    doubletake review correct night hedge-hardened --item q1 --probe "Is it known what slows the start?" --set fixtures/mine
    doubletake review correct night hedge-hardened --check k2 --drop --set fixtures/mine`,
 		Flags: []cli.Flag{
-			ownSetFlag(),
+			configFlag(), ownSetFlag(),
 			stringFlag("item", "the item, by `ID`"), stringFlag("check", "the check, by `ID`"),
 			&cli.BoolFlag{Name: "drop", Usage: "take it out"},
 			stringFlag("literal", "the item's `TEXT`"), stringFlag("probe", "the item's `QUESTION`"), stringFlag("expect", "the item's `ANSWER`"),
@@ -294,7 +297,7 @@ func (w *work) correctItem(c *cli.Context, id string) error {
 	}
 	at := slices.IndexFunc(w.fixture.MustSurvive, func(i fixtures.Item) bool { return i.ID == id })
 	if at < 0 {
-		return usageError("fixture %s has no item %q", w.fixture.ConversationID, id)
+		return usageError("fixture %s has no item %.60q", w.fixture.ConversationID, id)
 	}
 	if c.Bool("drop") {
 		w.fixture.MustSurvive = slices.Delete(w.fixture.MustSurvive, at, at+1)
@@ -308,7 +311,7 @@ func (w *work) correctItem(c *cli.Context, id string) error {
 func (w *work) correctCheck(c *cli.Context, id string) error {
 	at := slices.IndexFunc(w.fixture.Checks, func(k fixtures.Check) bool { return k.ID == id })
 	if at < 0 {
-		return usageError("fixture %s has no check %q", w.fixture.ConversationID, id)
+		return usageError("fixture %s has no check %.60q", w.fixture.ConversationID, id)
 	}
 	if c.Bool("drop") {
 		if err := only(c, "--drop", "drop"); err != nil {

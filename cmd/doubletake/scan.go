@@ -49,7 +49,7 @@ annotated, reproducibly, none twice where --draws keeps the draws.
    doubletake scan logs/ --sample 20 --week 2026-W48 --seed 7 --draws draws.jsonl`, signals.Window, signals.NearThreshold),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: "the `FORMAT`: auto, or one of " + strings.Join(recording.FormatNames(), ", "), Value: recording.Auto, EnvVars: twin("format")},
-			&cli.IntFlag{Name: "concurrency", Aliases: []string{"j"}, Usage: "read `N` files at once", DefaultText: "one a processor", EnvVars: twin("concurrency")},
+			concurrencyFlag("read `N` files at once", "one a processor"),
 			&cli.BoolFlag{Name: "summary", Usage: "print the summary on stdout instead of the sessions", EnvVars: twin("summary")},
 			&cli.BoolFlag{Name: "json", Usage: "print the summary on stdout as JSON instead of the sessions", EnvVars: twin("json")},
 			&cli.IntFlag{Name: "sample", Usage: "draw `N` sessions of --week and print these alone", EnvVars: twin("sample")},
@@ -84,9 +84,6 @@ func runScan(c *cli.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, closeEmbed()) }()
 	workers := c.Int("concurrency")
-	if workers < 0 {
-		return usageError("--concurrency %d: want at least 1", workers)
-	}
 	if workers == 0 {
 		workers = runtime.NumCPU()
 	}

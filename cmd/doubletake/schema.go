@@ -164,6 +164,8 @@ func (k *schemaKind) schema() (*jsonschema.Schema, error) {
 		s.Required, s.PropertyOrder = append(s.Required, "sum"), append(s.PropertyOrder, "sum")
 	case k.Name == "compact-answer":
 		s.Required = []string{"status"}
+	case k.Name == "config":
+		s.Defs[reflect.TypeFor[priceConfig]().String()].Required = []string{"input", "output"}
 	}
 	for _, field := range []string{"version", "format"} {
 		// A manifest's version is the set's, a report's and a config's that of their form.
@@ -208,6 +210,8 @@ func schemaFields() map[string]*jsonschema.Schema {
 		schema.FieldName(reflect.TypeFor[judgeConfig](), "Provider"):     text(providerOpenAI, providerAnthropic),
 		schema.FieldName(in, "API"):                                      text(apiChat, apiResponses),
 		schema.FieldName(in, "Temperature"):                              {Const: jsonschema.Ptr[any](0)},
+		schema.FieldName(reflect.TypeFor[priceConfig](), "Input"):        {Type: "number", Minimum: jsonschema.Ptr(0.0)},
+		schema.FieldName(reflect.TypeFor[priceConfig](), "Output"):       {Type: "number", Minimum: jsonschema.Ptr(0.0)},
 		schema.FieldName(reflect.TypeFor[compactorConfig](), "Use"):      text(compact.Names()...),
 		schema.FieldName(reflect.TypeFor[compactorConfig](), "Preset"):   text(compact.Presets()...),
 		schema.FieldName(reflect.TypeFor[compactorConfig](), "Trigger"):  {Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1.0)},

@@ -311,6 +311,8 @@ prices:   { gpt-4.1: { input: 2.00, output: 8.00 } }
 		"trigger":         {"compactors: { a: { use: none, trigger: 2 } }", false},
 		"cache mode":      {"cache: { mode: always }", false},
 		"price":           {"prices: { m: { inputs: 1 } }", false},
+		"half a price":    {"prices: { m: { input: 1 } }", false},
+		"a price of 0":    {"prices: { m: { input: 0, output: 0 } }", true},
 	} {
 		data, err := yaml.YAMLToJSON([]byte(sample.yaml))
 		if err != nil {

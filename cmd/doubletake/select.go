@@ -31,7 +31,8 @@ fixtures are copied into a set of their own, whose manifest keeps how they were 
    doubletake fixtures select --from fixtures/mine --n 40
    doubletake fixtures select --from fixtures/mine --n 40 --signals scan.jsonl --out fixtures/nightly --bump 2026.48`,
 		Flags: []cli.Flag{
-			stringFlag("from", "choose from the fixtures in `DIR`; default: the set that ships with the program"),
+			configFlag(),
+			stringFlag("from", "choose from the fixtures in `DIR`; default: the config's set, else the one that ships with the program"),
 			&cli.IntFlag{Name: "n", Usage: "take `N` fixtures", Value: 40, EnvVars: twin("n")},
 			&cli.Uint64Flag{Name: "seed", Usage: "break ties by the seed `N`", EnvVars: twin("seed")},
 			stringFlag("signals", "what scan found, a `FILE` of its JSON Lines"),
@@ -62,7 +63,14 @@ func selectFixtures(c *cli.Context) error {
 	if n < 1 {
 		return usageError("--n %d: want at least 1", n)
 	}
-	files, name, err := setFiles(c.String("from"))
+	from := c.String("from")
+	if from == "" {
+		var err error
+		if from, err = setFolder(c); err != nil {
+			return err
+		}
+	}
+	files, name, err := setFiles(from)
 	if err != nil {
 		return err
 	}

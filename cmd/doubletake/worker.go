@@ -39,7 +39,7 @@ Nothing is asked at another address than --endpoint allows, and no program is ru
    doubletake worker --cluster nats://queue.internal:4222 --drop 20260320T010000Z-1c03a368`,
 		Flags: append([]cli.Flag{
 			stringFlag("config", "read the section cluster of the config `FILE`; default: ./"+configFile+" if there is one", "c"),
-			&cli.IntFlag{Name: "concurrency", Aliases: []string{"j"}, Usage: "play `N` episodes at once", DefaultText: "8", EnvVars: twin("concurrency")},
+			concurrencyFlag("play `N` episodes at once", "8"),
 			stringFlag("name", "what this worker is called, a `NAME`; default: the machine's with the number of the process"),
 			stringFlag("dir", "where the files lie that compactors name, a `DIR`; default: the current one"),
 			listFlag("endpoint", "send requests, with the keys of this environment, to the `URL` if a run asks for it (repeatable)"),
@@ -116,9 +116,6 @@ func runWorker(c *cli.Context) (err error) {
 		name = fmt.Sprintf("%s-%d", host, os.Getpid())
 	}
 	slots := cmp.Or(c.Int("concurrency"), replay.DefaultConcurrency)
-	if slots < 1 {
-		return usageError("--concurrency: %d; want at least 1", slots)
-	}
 	out := report.Printable(c.App.ErrWriter)
 	fmt.Fprintf(out, "worker %s: waiting for runs\n", name)
 	return joined.Work(c.Context, cluster.Worker{

@@ -65,7 +65,7 @@ func (n *night) runsCommand() bool {
 		if c, named := n.config.Compactors[r.compactor]; named {
 			return len(c.Exec) > 0
 		}
-		return !compact.IsAddress(r.compactor) && (strings.ContainsRune(r.compactor, '/') || len(strings.Fields(r.compactor)) > 1)
+		return !compact.IsAddress(r.compactor) && isCommand(r.compactor)
 	})
 }
 

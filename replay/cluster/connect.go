@@ -94,10 +94,10 @@ func Connect(ctx context.Context, options Options) (*Cluster, error) {
 	options.Prefix = cmp.Or(options.Prefix, DefaultPrefix)
 	options.AckWait = cmp.Or(options.AckWait, DefaultAckWait)
 	options.MaxDeliver = cmp.Or(options.MaxDeliver, DefaultMaxDeliver)
-	if !prefixPattern.MatchString(options.Prefix) {
-		return nil, fmt.Errorf("cluster prefix %q: want letters, digits, _ and -, with dots between", options.Prefix)
+	if err := CheckPrefix(options.Prefix); err != nil {
+		return nil, err
 	}
-	if err := checkAddresses(options.URL); err != nil {
+	if err := CheckAddresses(options.URL); err != nil {
 		return nil, err
 	}
 	c := &Cluster{options: options}
@@ -133,9 +133,17 @@ func Connect(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// checkAddresses refuses what is no address of a server, and one that holds a secret: the
-// address stands in messages.
-func checkAddresses(list string) error {
+// CheckPrefix refuses what no subject can begin with.
+func CheckPrefix(prefix string) error {
+	if !prefixPattern.MatchString(prefix) {
+		return fmt.Errorf("cluster prefix %q: want letters, digits, _ and -, with dots between", prefix)
+	}
+	return nil
+}
+
+// CheckAddresses refuses, of a list with commas between, what is no address of a server, and
+// one that holds a secret: the address stands in messages.
+func CheckAddresses(list string) error {
 	for text := range strings.SplitSeq(list, ",") {
 		address, err := url.Parse(strings.TrimSpace(text))
 		switch {

@@ -69,7 +69,7 @@ func (e Endpoint) withDefaults() (Endpoint, error) {
 	if e.BaseURL == "" {
 		return e, errors.New("model endpoint: no base URL (--base-url, OPENAI_BASE_URL, or agent.base_url in the config)")
 	}
-	if err := checkURL(e.BaseURL); err != nil {
+	if err := CheckBaseURL(e.BaseURL); err != nil {
 		return e, fmt.Errorf("model endpoint: %w", err)
 	}
 	for name, quirks := range e.Quirks {
@@ -95,13 +95,13 @@ func (e Endpoint) withDefaults() (Endpoint, error) {
 	return e, nil
 }
 
-// checkURL refuses what is no address, and one that holds a secret: the address stands
+// CheckBaseURL refuses what is no address, and one that holds a secret: the address stands
 // in the run's files.
-func checkURL(text string) error {
+func CheckBaseURL(text string) error {
 	address, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return errors.New("the base URL is no URL")
+		return errors.New("the base URL is no URL; want one such as http://127.0.0.1:8080/v1")
 	case address.User != nil || address.RawQuery != "" || address.Fragment != "":
 		return errors.New("the base URL has a user, a query or a fragment; keys go into OPENAI_API_KEY")
 	case address.Scheme != "http" && address.Scheme != "https", address.Host == "":
