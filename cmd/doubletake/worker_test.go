@@ -17,6 +17,7 @@ import (
 	"github.com/doubletake-dev/doubletake/fixtures"
 	"github.com/doubletake-dev/doubletake/replay/cluster"
 	"github.com/doubletake-dev/doubletake/replay/cluster/clustertest"
+	"github.com/doubletake-dev/doubletake/replay/compact"
 	"github.com/doubletake-dev/doubletake/replay/model"
 )
 
@@ -89,6 +90,7 @@ func TestAPresetIsAskedWhereItIsAllowed(t *testing.T) {
 		for _, base := range []string{"", (&night{}).presetAt(c)} {
 			c.BaseURL = base
 			n := &night{config: &config{}}
+			n.endpoint.Responses = c.Preset == compact.PresetOpenAI // it wants an agent that can read it
 			made, err := n.preset("c", c)
 			if err != nil {
 				t.Fatal(err)
