@@ -222,7 +222,7 @@ func TestConnectByTLSOfBothSides(t *testing.T) {
 		{name: "missing", options: Options{CA: ours.file, Cert: missing, Key: key}, want: []string{missing, set}},
 		{name: "key of another", options: Options{CA: ours.file, Cert: cert, Key: expiredKey}, want: []string{cert, expiredKey, set}},
 		{name: "files the wrong way round", options: Options{CA: ours.file, Cert: key, Key: cert}, want: []string{cert, key, set}},
-		{name: "expired", options: Options{CA: ours.file, Cert: expired, Key: expiredKey}, want: []string{expired + " expired on " + past.UTC().Format(time.DateOnly), set}},
+		{name: "expired", options: Options{CA: ours.file, Cert: expired, Key: expiredKey}, want: []string{expired + " expired on " + past.Add(time.Hour).UTC().Format(time.DateOnly), set}},
 		{name: "not valid yet", options: Options{CA: ours.file, Cert: early, Key: earlyKey}, want: []string{early + " is valid from", "clock"}},
 		{name: "of another authority", options: Options{CA: ours.file, Cert: strange, Key: strangeKey}, want: []string{"accept the certificate " + strange, set}},
 		{name: "for servers", options: Options{CA: ours.file, Cert: serverCert, Key: serverKey}, want: []string{"accept the certificate " + serverCert, set}},
