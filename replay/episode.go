@@ -146,11 +146,11 @@ func (e *Episode) Conduct() *fixtures.Conduct {
 	return &c
 }
 
-// ContextHashes are the contexts that the episode names, some of them more than once.
+// ContextHashes are the contexts that the episode names, each once.
 func (e *Episode) ContextHashes() []fixtures.Hash {
 	var list []fixtures.Hash
 	add := func(hash fixtures.Hash) {
-		if hash != "" {
+		if hash != "" && !slices.Contains(list, hash) {
 			list = append(list, hash)
 		}
 	}

@@ -314,7 +314,7 @@ func outcome(r *Result, err error) (*Result, error) {
 
 // fetch brings the contexts of an episode into the run's folder.
 func (l *Leader) fetch(ctx context.Context, e *replay.Episode) error {
-	for _, hash := range episodeContexts(e) {
+	for _, hash := range e.ContextHashes() {
 		if l.contexts.Has(hash) {
 			continue
 		}

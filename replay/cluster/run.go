@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
@@ -131,22 +130,6 @@ func (c *Cluster) store(ctx context.Context, run string, key replay.Key, r *Resu
 			return err
 		}
 	}
-}
-
-// episodeContexts are the contexts that an episode names.
-func episodeContexts(e *replay.Episode) []fixtures.Hash {
-	var list []fixtures.Hash
-	add := func(hash fixtures.Hash) {
-		if hash != "" && !slices.Contains(list, hash) {
-			list = append(list, hash)
-		}
-	}
-	add(e.Context)
-	for i := range e.Compactions {
-		add(e.Compactions[i].Before)
-		add(e.Compactions[i].After)
-	}
-	return list
 }
 
 // File is a file of a set as the cluster has it, or a folder of a sandbox, which may be

@@ -399,7 +399,7 @@ func (w *work) unplayed(ctx context.Context, name string, run *runWork, msg jets
 
 // putContexts stores the contexts of an episode.
 func (w *work) putContexts(ctx context.Context, run *runWork, contexts *replay.Contexts, e *replay.Episode) error {
-	for _, hash := range episodeContexts(e) {
+	for _, hash := range e.ContextHashes() {
 		if at, known := run.known.Load(hash); known && time.Since(at.(time.Time)) < keepBlobs/2 {
 			continue
 		}
